@@ -37,7 +37,6 @@ SCHEMAS = {  # of the documents that say their own, by command and by options th
     "challenge": challenged.SCHEMA,
     "explore": explore.SCHEMA,
     "deep": deep.SCHEMA,
-    "deep --data DIR --list": deep.DATA_SCHEMA,
     "bound": bounds.SCHEMA,
 }
 CLAIMS = registry.all_claims()

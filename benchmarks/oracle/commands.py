@@ -10,23 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors.numpy import save_file
 
 import moe_theory as mt
 from benchmarks.oracle.records import Record, number_or_array, numbers_of
 from moe_theory import generalization, merging
 
-MODEL, SHARDS = "model.safetensors", "shards"  # a file and a folder that `bound` reads
 BOUNDS: dict[str, Sequence[str]] = {  # options of the command
     "default": (),
     "many-samples": ("--experts", "8", "--active", "1", "--samples", "1e6", "--features", "64"),
     "lipschitz": ("--samples", "1e5", "--delta", "0.01", "--lipschitz", "0.5", "--feature-norm", "1.5"),
     "networks": ("--expert-widths", "16,8", "--samples", "1e8"),
-    "measured": ("--rademacher", "0.01", "--samples", "1e5", "--expert-norm", "3"),
     "weights": ("--weights", "46.7e9", "--bits", "16", "--samples", "1e12"),
-    "headers": ("--checkpoint", MODEL, "--samples", "1e12"),
-    "index": ("--checkpoint", SHARDS, "--samples", "1e6", "--delta", "0.1"),
-    "trained": ("--checkpoint", MODEL, "--errors", "150", "--samples", "1437"),
+    "trained": ("--training-error", "0.1", "--code-bits", "700", "--samples", "1437"),
 }
 FIELDS: dict[str, Mapping[str, Any]] = {  # fields of `generalization.bound`, in Python
     "expert-network": {"expert_widths": (64,), "num_samples": 10**9},
@@ -60,15 +55,7 @@ def run_json(arguments: Sequence[str], folder: Path) -> Any:
 
 
 def bounds(scratch: Path, names: Sequence[str]) -> Iterator[Record]:
-    """Run `bound` on numbers, on headers of tensors, and on the weights of a trained model."""
-    weights = np.random.default_rng(7).standard_normal((4, 6, 5)).astype(np.float16)
-    tensors = {"experts": weights, "router": weights[0, :, :4].copy()}
-    save_file(tensors, scratch / MODEL)
-    (scratch / SHARDS).mkdir()
-    for name, tensor in tensors.items():
-        save_file({name: tensor}, scratch / SHARDS / f"{name}.safetensors")
-    index = {"metadata": {}, "weight_map": {name: f"{name}.safetensors" for name in tensors}}
-    (scratch / SHARDS / f"{MODEL}.index.json").write_text(json.dumps(index))
+    """Run `bound` on numbers."""
     for name in names:
         yield _by_json(f"bound/{name}", ["bound", *BOUNDS[name]], scratch)
     for name, fields in FIELDS.items():

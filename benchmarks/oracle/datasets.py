@@ -12,7 +12,6 @@ from PIL import Image
 from benchmarks.oracle.records import Record, number_or_array
 from moe_theory.deep import datasets
 
-CLASSES = ("n02124075", "n01443537", "n04067472")  # of Tiny ImageNet, in its list's order
 IDX = {
     "train-images-idx3-ubyte.gz": "train-labels-idx1-ubyte.gz",
     "t10k-images-idx3-ubyte.gz": "t10k-labels-idx1-ubyte.gz",
@@ -72,26 +71,6 @@ def _write_cifar100(folder: Path) -> None:
         (folder / f"{name}.bin").write_bytes(rows.tobytes())
 
 
-def _write_tiny_imagenet(folder: Path) -> None:
-    (folder / "wnids.txt").write_text("".join(f"{wnid}\n" for wnid in CLASSES))
-    (folder / "words.txt").write_text("n00001740\tentity\nn01443537\tgoldfish, Carassius auratus\n")
-    listed = []
-    for place, wnid in enumerate(CLASSES):
-        (folder / "train" / wnid / "images").mkdir(parents=True)
-        (folder / "train" / wnid / f"{wnid}_boxes.txt").write_text("a box\n")
-        for number in range(3):
-            _write_image(folder / f"train/{wnid}/images/{wnid}_{number}.JPEG", 10 * place + number, 64, number < 2)
-        listed.append(f"val_{place}.JPEG\t{wnid}\t0\t32\t44\t62\n")
-        _write_image(folder / f"val/images/val_{place}.JPEG", 100 + place, 64, is_colour=True)
-    (folder / "val/val_annotations.txt").write_text("".join(listed))
-
-
-def _write_arrays(folder: Path) -> None:
-    arrays = {"x_train": _pixels(0, 12, 9, 9, 3), "y_train": _labels(12, 4).astype(np.int64)}
-    arrays |= {"x_test": _pixels(1, 8, 9, 9, 3), "y_test": _labels(8, 4).astype(np.int64)}
-    np.savez(folder / "images.npz", **arrays)
-
-
 def _write_grey_folders(folder: Path) -> None:
     _write_folders(folder, is_colour=False)
 
@@ -118,8 +97,6 @@ FORMATS: dict[str, tuple[str, Callable[[Path], None]]] = {  # the reader of each
     "idx": ("mnist", _write_idx),
     "cifar10-binary": ("cifar10", _write_cifar10),
     "cifar100-binary": ("cifar100", _write_cifar100),
-    "tiny-imagenet": ("tiny-imagenet", _write_tiny_imagenet),
-    "arrays": ("arrays", _write_arrays),
     "folders-grey": ("folders", _write_grey_folders),
     "folders-colour": ("folders", _write_colour_folders),
 }

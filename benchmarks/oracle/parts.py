@@ -71,7 +71,6 @@ FIGURES: dict[str, list[Drawing]] = {  # all others, by paper, as small as they 
         Drawing("deep.figure-6", {"replicates": 2, "rounds": 12}),
         Drawing("deep.figure-7", {"replicates": 2, "rounds": 12}),
         Drawing("deep.edge-figure-4", {"replicates": 2, "rounds": 10}),
-        Drawing("deep.routing", {"replicates": 2}),
         Drawing("deep.drive", {"replicates": 2, "rounds": 6}),
     ],
     "overview": [Drawing("overview.overview", {"replicates": 8})],

@@ -5,7 +5,6 @@ import functools
 import gc
 import importlib
 import io
-import itertools
 import os
 import sys
 import time
@@ -19,12 +18,10 @@ from moe_theory.cli.output import EXITS, FAILED, UNREAD, brief, discard, refuse,
 from moe_theory.core.errors import DeclarationError, MoeTheoryError, OutputError, require_docstrings
 from moe_theory.core.papers import declared_commands, import_command, parsed_source
 
-_OWN = "Run your own"  # where those of papers stand too
-_GROUPS = {  # this package's commands by heading; "sweep show" is `show` of sweep.py
-    "Read results": ("statements", "why", "figures"),
-    "Test claims": ("verify", "challenge", "explore", "report", "record"),
-    _OWN: ("new", "sweep", "sweep show"),
-}
+_COMMANDS = (  # of this package; "sweep show" is `show` of sweep.py
+    *("statements", "why", "figures", "verify", "challenge", "explore", "report", "record"),
+    *("new", "sweep", "sweep show"),
+)
 ABOUT = """Test the theorems of Mixture-of-Experts papers by simulation, exact computation
 and proof."""
 COMPLETION = "_MOE_THEORY_COMPLETE"  # the variable by which a shell asks for completions
@@ -35,8 +32,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     start_time = time.monotonic()
     if isinstance(sys.stdout, io.TextIOWrapper):  # of a terminal that knows fewer letters, or a folder with odd ones
         sys.stdout.reconfigure(errors="backslashreplace")
-    if not os.path.isabs(os.environ.get("XDG_CACHE_HOME", "/")):  # which XDG asks to ignore, and Matplotlib does not
-        del os.environ["XDG_CACHE_HOME"]
     gc.set_threshold(100_000, 20, 20)  # imports make objects by the million that last: to look them through takes .5 s
     if arguments is None:
         arguments = sys.argv[1:]
@@ -97,9 +92,8 @@ class _App(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         width = max(map(len, commands()))
-        for heading, names in groups().items():
-            with formatter.section(heading):
-                formatter.write_dl([(f"{name:{width}}", _summary(name, 200).rstrip(".")) for name in names])
+        with formatter.section("Commands"):
+            formatter.write_dl([(f"{name:{width}}", _summary(name, 200).rstrip(".")) for name in commands()])
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Exit codes"):
@@ -108,20 +102,13 @@ class _App(click.Group):
         formatter.write_text("With --json a command prints one JSON document and nothing else; its help describes it.")
 
 
-_COMMANDS = tuple(itertools.chain.from_iterable(_GROUPS.values()))
-
-
 @functools.cache
-def groups() -> dict[str, tuple[str, ...]]:
-    """Return all commands by heading, also papers'. Raises: DeclarationError for a name that is taken."""
+def commands() -> tuple[str, ...]:
+    """Return all commands, also papers'. Raises: DeclarationError for a name that is taken."""
     for name, (paper, _) in declared_commands().items():
         if name in _COMMANDS:
             raise DeclarationError(f"paper {paper!r} has a command {name!r}, as moe-theory itself has. Rename it.")
-    return {heading: (*names, *(declared_commands() if heading == _OWN else ())) for heading, names in _GROUPS.items()}
-
-
-def commands() -> list[str]:
-    return list(itertools.chain.from_iterable(groups().values()))
+    return (*_COMMANDS, *declared_commands())
 
 
 def command(name: str) -> click.Command:

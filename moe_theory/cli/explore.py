@@ -29,7 +29,7 @@ from moe_theory.cli.output import command_line, open_console, show_document
     help="Probability that any verdict of the map is false, split evenly over its points.",
 )
 @module_option
-@out_option("Folder for the picture and the verdicts.", "runs/explore")
+@out_option("Folder for the verdicts.", "runs/explore")
 @json_option(
     "what CLAIM.json in OUT holds, with schema, claim, axes, summary and points, each with its place "
     "(at) and its verdict."
@@ -37,21 +37,25 @@ from moe_theory.cli.output import command_line, open_console, show_document
 def explore(claim: str, module: Path | None, out: Path, **asked: Any) -> None:
     """Map the settings in which a claim holds.
 
-    Tests CLAIM, an id, on a grid over one or two parameters. Writes the map as a picture and all verdicts as JSON into
-    OUT.
+    Tests CLAIM, an id, on a grid over one or two parameters. Writes all verdicts as JSON into OUT.
     """
-    from moe_theory.report import exploration
+    from moe_theory.plot.document import Document, read_written
+    from moe_theory.plot.markdown import Markup, code, paragraphs, table
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs
-    from moe_theory.runs.files import prepare_folder
+    from moe_theory.runs.files import prepare_folder, sealed, write_whole
     from moe_theory.verification.explore import carry_out_search, plan_search
     from moe_theory.verification.registry import load_claims
 
     if module is not None:
         load_claims(module)
     plan = plan_search(claim, **asked, module=module and str(module))
-    folder = prepare_folder(out, exploration.names_of(plan.claim.id))
+    path = prepare_folder(out, [f"{plan.claim.id}.json"]) / f"{plan.claim.id}.json"
     keep_programs()
     with terminal_progress(open_console()) as progress:
         search = carry_out_search(plan, progress=progress, command=command_line())
-    show_document(exploration.document(search, exploration.write_exploration(search, folder)))
+    write_whole(path, sealed(search.to_json()))
+    columns = [*(axis.name for axis in search.search.axes), "verdict"]
+    rows = [(*map(str, point.coordinates), point.verdict.status) for point in search.points]
+    lines = [*search.summary(), *search.failures(), search.assurance(), Markup(code(str(path)))]
+    show_document(Document(lambda: read_written(path), lambda _: paragraphs([Markup(table(columns, rows)), *lines])))

@@ -60,15 +60,13 @@ def require_free(name: str) -> None:
     from moe_theory.core.papers import paper_names
 
     if not re.fullmatch(r"[a-z][a-z0-9]{0,39}", name) or keyword.iskeyword(name):
-        near = re.sub(r"[^a-z0-9]+", "", name.lower()).lstrip("0123456789")[:40]
-        if not (near and not keyword.iskeyword(near)):
-            near = f"my{near}"
         raise DeclarationError(
             f"name={shortened(name)} must be lower-case letters and digits, at most 40 and a letter first, as it is a "
-            f"module's and begins the ids of claims. Try {near}."
+            "module's and begins the ids of claims. Choose another."
         )
-    if name in paper_names():
-        raise DeclarationError(f"name={name} is an installed paper's: {', '.join(paper_names())}. Choose another.")
     specs = [importlib.util.find_spec(module) for module in (f"moe_theory.{name}", name)]
-    if name in {*RESERVED, *dir(moe_theory)} or any(spec is not None and spec.origin for spec in specs):
-        raise DeclarationError(f"name={name} is a module's that is installed, or a word of moe_theory. Try my{name}.")
+    is_taken = name in {*RESERVED, *paper_names(), *dir(moe_theory)}
+    if is_taken or any(spec is not None and spec.origin for spec in specs):
+        raise DeclarationError(
+            f"name={name} is a paper's or a module's that is installed, or a word of moe_theory. Try my{name}."
+        )

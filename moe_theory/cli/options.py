@@ -2,7 +2,6 @@
 
 import contextlib
 import decimal
-import functools
 import itertools
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from moe_theory.cli.output import JSON
-from moe_theory.core.errors import InvalidValueError, UnknownNameError, plural, shortened
+from moe_theory.core.errors import InvalidValueError, plural, shortened
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Decorator = Callable[[Command], Command]
@@ -64,21 +63,7 @@ from_option: Decorator = click.option(
 )
 
 
-def module_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Return --module, which the error for an unknown statement or claim offers."""
-
-    @functools.wraps(command)
-    def run(**asked: Any) -> None:
-        try:
-            command(**asked)
-        except UnknownNameError as failure:
-            if asked["module"] is not None or failure.argument not in ("statement", "claim", "figure"):
-                raise
-            way_out = "Or name the file that declares it with --module."
-            raise UnknownNameError(f"{failure} {way_out}", failure.argument) from failure
-
-    return click.option("--module", type=PATH, help="A Python file that declares claims of your own.")(run)
-
+module_option: Decorator = click.option("--module", type=PATH, help="A Python file that declares claims of your own.")
 
 system_option: Decorator = click.option(
     "--system",

@@ -25,7 +25,7 @@ INTERRUPTED = 130
 UNREAD = 141
 EXITS = {
     DONE: "the command ran, whatever the verdicts",
-    FAILED: "cells of `sweep --keep-going` raised errors, or the input ended at a question",
+    FAILED: "the input ended at a question",
     BAD_INPUT: "the request is invalid, and standard error says what to change",
     INTERRUPTED: "the command was interrupted (Ctrl-C, SIGTERM), and one line says what is saved",
     UNREAD: "nobody reads the output any more, as after `| head -1`",
@@ -34,20 +34,10 @@ JSON = "moe_theory.json"  # in Click's `meta`: whether the command was given --j
 LONGEST_LINE = 2_000  # characters of an error
 MOST_DAMAGED = 5  # files that are named
 _LOG_WIDTH = 160  # columns of a log or a pipe, unless COLUMNS says
-_WIDTHS = (20, 1_000)  # columns that tables are laid out in
-_BLANKS = "\t\n\N{NO-BREAK SPACE}"
-
-
-def harmless(text: str) -> str:
-    """Return a text in which no character controls the terminal or turns the direction of a line. Such characters are
-    escaped, except tabs and ends of lines.
-    """
-    return "".join(letter if letter.isprintable() or letter in _BLANKS else ascii(letter)[1:-1] for letter in text)
 
 
 def brief(text: str) -> str:
-    """Return a harmless message, cut in the middle where it is long: usually text of a user or a library."""
-    text = harmless(text)
+    """Return a message, cut in the middle where it is long: usually text of a user or a library."""
     if len(text) <= LONGEST_LINE:
         return text
     return f"{text[: LONGEST_LINE // 2]} ... {text[-LONGEST_LINE // 2 :]}"
@@ -60,24 +50,19 @@ def wants_json() -> bool:
 
 
 def open_console() -> "Console":
-    """Return a console that takes no words for markup, on standard output, or on standard error with --json. It is as
-    wide as COLUMNS or the terminal, or else wide enough for the tables.
-    """
+    """Return a console that takes no words for markup, on standard output, or on standard error with --json."""
     from rich.console import Console
 
     console = Console(stderr=wants_json(), markup=False, emoji=False)
-    least, most = _WIDTHS
     if not console.is_terminal and not os.environ.get("COLUMNS", "").isdecimal():
         console.width = _LOG_WIDTH
-    elif not least <= console.width <= most:  # else it follows the terminal's
-        console.width = min(max(console.width, least), most)
     return console
 
 
 def print_lines(console: "Console", *lines: object) -> None:
     """Print plain lines, which the terminal wraps: paths stay whole."""
     for line in lines:
-        console.print(harmless(str(line)), highlight=False, soft_wrap=True)
+        console.print(str(line), highlight=False, soft_wrap=True)
 
 
 def damaged_lines(damaged: Mapping[str, str]) -> list[str]:
@@ -104,7 +89,7 @@ def _print_markdown(console: "Console", text: str) -> None:
     from moe_theory.plot.markdown import terminal
 
     with console.capture() as captured:
-        for part in terminal(harmless(text)):
+        for part in terminal(text):
             # Lines of a pipe, and those with a path or a command, stay whole: a terminal wraps them.
             is_whole = isinstance(part, Text) and (part.no_wrap or not console.is_terminal)
             console.print(part, highlight=False, soft_wrap=is_whole)

@@ -24,9 +24,9 @@ from moe_theory.core.errors import DamagedError
 def report(folders: tuple[Path, ...], paper: str | None, cite: bool, out: Path | None) -> None:
     """Write an HTML report of a run, or of a paper's published results.
 
-    DIR, by default runs/verify, holds a verdicts.json, or has subfolders that do. Writes report.html, and report.json
-    with its numbers. Several folders become one report. A later verdict on the same claim and reading replaces an
-    earlier one, and their errors add up.
+    DIR, by default runs/verify, holds a verdicts.json. Writes report.html, and report.json with its numbers. Several
+    folders become one report. A later verdict on the same claim and reading replaces an earlier one, and their errors
+    add up.
     """
     from moe_theory.plot.document import Document, read_written
     from moe_theory.plot.markdown import code, paragraphs

@@ -1,6 +1,5 @@
 """`moe-theory sweep` and `moe-theory sweep show`."""
 
-import contextlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -8,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from moe_theory.cli.options import PATH, cluster_option, examples, json_option, out_option
-from moe_theory.cli.output import FAILED, damaged_lines, open_console, show_document, stop_at_once, stoppable
+from moe_theory.cli.output import damaged_lines, open_console, show_document, stop_at_once, stoppable
 from moe_theory.core.errors import InvalidValueError, OutputError
 
 if TYPE_CHECKING:
@@ -27,12 +26,6 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Print what the sweep takes: cells, chunks, compilations, memory, disk.",
 )
-@click.option(
-    "--devices",
-    type=int,
-    help="Number of devices of this machine to use.",
-    show_default="all there are; of a CPU, its cores",
-)
 @cluster_option("Compute")
 @click.option(
     "--part",
@@ -40,22 +33,10 @@ if TYPE_CHECKING:
     help="Compute only the I-th of N fixed shares of the chunks, into a file of its own: one job of a batch system. "
     "When all parts are there, the same command without --part writes the results.",
 )
-@click.option(
-    "--keep-going",
-    is_flag=True,
-    help="Go on when a cell raises an error, list it at the end, and exit with 1.",
-)
 @click.option("--example", is_flag=True, help="Print a commented specification.")
 @json_option("as `sweep show`; with --dry-run cells, shape, replicates, chunks, bytes and the like.")
 def sweep(
-    specification: Path | None,
-    out: Path | None,
-    dry_run: bool,
-    devices: int | None,
-    dask: str | None,
-    part: str | None,
-    keep_going: bool,
-    example: bool,
+    specification: Path | None, out: Path | None, dry_run: bool, dask: str | None, part: str | None, example: bool
 ) -> None:
     """Run a parameter sweep from a TOML file.
 
@@ -82,18 +63,10 @@ def sweep(
         show_document(sweeps.estimate(estimate(specifications.Specification.read(specification), folder)))
         return
     with stoppable() as is_stopped:  # from before the heavy imports on
-        _run(specification, folder, devices, dask, part, is_stopped, keep_going)
+        _run(specification, folder, dask, part, is_stopped)
 
 
-def _run(
-    specification: Path,
-    folder: Path,
-    devices: int | None,
-    dask: str | None,
-    part: str | None,
-    is_stopped: Callable[[], bool],
-    keep_going: bool,
-) -> None:
+def _run(specification: Path, folder: Path, dask: str | None, part: str | None, is_stopped: Callable[[], bool]) -> None:
     from moe_theory.plot.markdown import Markup, code, shell_path
     from moe_theory.report import sweeps
     from moe_theory.runs import terminal_progress
@@ -105,23 +78,18 @@ def _run(
     grid = Sweep.read(specification)
     share = None if part is None else runner.Part.parsed(part)
     keep_programs()
-    _set_cpu_devices(devices)
-    pool = pool_of(devices=devices, dask=dask)
+    pool = pool_of(dask=dask)
     try:
         with terminal_progress(open_console()) as progress:
-            outcome = runner.run(
-                grid, folder, pool=pool, progress=progress, is_stopped=is_stopped, keeps_going=keep_going, part=share
-            )
+            outcome = runner.run(grid, folder, pool=pool, progress=progress, is_stopped=is_stopped, part=share)
             results = results_of(outcome)
             progress.at(f"writing {sweeps.RESULTS}")
             written = _written(results, folder / sweeps.RESULTS)
     except KeyboardInterrupt:
         stop_at_once(f"interrupted; finished chunks are saved in {folder}: the same command resumes from them")
     look = Markup(f"look: {code(f'moe-theory sweep show {shell_path(folder)}')}")
-    lines = [*damaged_lines(outcome.counts.damaged), *sweeps.failures(results), sweeps.closing_line(outcome.counts)]
+    lines = [*damaged_lines(outcome.counts.damaged), sweeps.closing_line(outcome.counts)]
     show_document(sweeps.document(results, [*lines, written, look]))
-    if results.failed:
-        raise SystemExit(FAILED)
 
 
 def _written(results: "Results", path: Path) -> str:
@@ -136,27 +104,14 @@ def _written(results: "Results", path: Path) -> str:
         return f"{path.name} is left out: {too_large}"
 
 
-def _set_cpu_devices(number: int | None) -> None:
-    """Let JAX see this number of CPU devices, without effect once JAX has started."""
-    import jax
-
-    from moe_theory.runs.workers import check_devices
-
-    if number is not None:
-        check_devices(number)
-        with contextlib.suppress(RuntimeError):
-            jax.config.update("jax_num_cpu_devices", number)
-
-
 @click.command("sweep show", epilog=examples("moe-theory sweep show runs/grid"))
 @click.argument("folder", metavar="FOLDER", type=PATH)
-@click.option("--to", type=PATH, help="Also write the labelled results there, as .nc.")
 @click.option("--picture", type=PATH, help="File of the plot, .svg or .png.", show_default="look.svg in FOLDER")
 @json_option(
     "schema, specification, digest, coverage, round and cells, each with settings, reading and the last round's "
     "statistics."
 )
-def show(folder: Path, to: Path | None, picture: Path | None) -> None:
+def show(folder: Path, picture: Path | None) -> None:
     """Summarize a sweep: table and plot. Also while the sweep is running."""
     from moe_theory.plot.markdown import code
     from moe_theory.report import sweeps
@@ -177,6 +132,4 @@ def show(folder: Path, to: Path | None, picture: Path | None) -> None:
             lines.append(code(str(sweeps.draw(results, folder / "look.svg"))))
         except OutputError as failure:  # such as another user's folder
             lines.append(f"no picture: {failure}")
-    if to is not None:
-        lines.append(code(str(results.save(to))))
     show_document(sweeps.document(results, [*damaged_lines(results.damaged), *lines]))

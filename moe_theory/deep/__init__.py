@@ -14,7 +14,7 @@ from moe_theory.deep import networks as networks
 from moe_theory.deep.judging import Judgement as Judgement
 from moe_theory.deep.judging import judge as judge
 from moe_theory.deep.judging import plan as plan
-from moe_theory.deep.own import register as register
+from moe_theory.deep.networks import register as register
 from moe_theory.deep.params import READINGS as READINGS
 from moe_theory.deep.params import Dims as Dims
 from moe_theory.deep.params import Params as Params

@@ -4,19 +4,17 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from moe_theory.core.errors import InvalidValueError
-from moe_theory.plot.commands import Interruption, Option, Terminal, option_names
+from moe_theory.plot.commands import Interruption, Option, Terminal
 from moe_theory.plot.document import Document
 
 READING = "balanced"
 OWN = "the preset's"
 
-DataFolder = Annotated[
-    Path | None, Option("Folder of a data set or of your images; names PRESET if that is left out.", metavar="DIR")
-]
-OnlyList = Annotated[bool, Option("Only list the presets, or with --data what DIR holds.", ("--list",))]
+DataFolder = Annotated[Path | None, Option("Folder of a data set or of your images.", metavar="DIR")]
+OnlyList = Annotated[bool, Option("Only list the presets.", ("--list",))]
 NetworkName = Annotated[
     str | None,
-    Option("Of the experts: mlp, five-layer-small, resnet18-small, or PACKAGE.MODULE:NAME.", metavar="NAME"),
+    Option("Of the experts: mlp, five-layer-small, resnet18-small, five-layer or resnet18.", metavar="NAME"),
 ]
 Epochs = Annotated[int | None, Option("Of an expert on a task.", default_words=OWN)]
 Samples = Annotated[int | None, Option("Training images of a task.", default_words=OWN)]
@@ -53,7 +51,7 @@ Results = Annotated[
     Document,
     Option(
         "what summary.json holds, with schema, preset, where, cells, verdicts and files; with --list a list of the "
-        "presets, or of DIR schema, title, source, notes, shape, type, classes and digest."
+        "presets."
     ),
 ]
 
@@ -82,19 +80,21 @@ def deep(
 
     PRESET names it by the paper and the data set of its figure; without one, the presets are listed. Those that end
     in -small run on embedded digits in minutes on two cores, or on DIR's images at their sizes; the others read their
-    data set from DIR, and nothing is downloaded. DIR has a data set's published files, 8-bit images of one size in
-    folders of classes, or an .npz file; --list says which. Each run is kept in OUT as it goes:
+    data set from DIR, and nothing is downloaded. DIR has a data set's published files, or 8-bit images of one size in
+    train/CLASS and test/CLASS. Each run is kept in OUT as it goes:
     rerunning resumes from the last checkpoints, and ends with the same numbers. Prints each cell's errors, how they
     differ and the verdicts on the figure's claims; writes results.nc, summary.json, verdicts.json and deep.svg.
 
     Examples:
         moe-theory deep continual-mnist-small --replicates 4
-        moe-theory deep --data photographs --list
         moe-theory deep continual-mnist-small --data photographs --classes 0,1
     """
     from moe_theory.deep import report
 
-    _check_arguments(preset, data, only_list)
+    if only_list or (preset is None and data is None):
+        return report.presets()
+    if preset is None:
+        raise InvalidValueError("a run needs a preset. Name PRESET, which --list shows.", argument="preset")
     options: dict[str, Any] = {
         "network": network,
         "epochs": epochs,
@@ -105,38 +105,18 @@ def deep(
         "test_images": test_images,
         "replicates": replicates,
         "reading": reading,
-        "settings": settings,
         "seed": seed,
     }
-    if only_list or (preset is None and data is None):
-        _refuse_run_options(options | {"out": out})
-        if data is None:
-            return report.presets()
-        return report.folder_document(data)
-    return _run_preset(preset, data, options, out, terminal)
-
-
-def _check_arguments(preset: str | None, data: Path | None, only_list: bool) -> None:
-    from moe_theory.deep import datasets
-
-    if preset == "":
-        raise InvalidValueError("preset='' names no preset. Leave it out for a list of them.", argument="preset")
-    if data is not None and not data.is_dir():
-        raise datasets.missing(data)
-    if only_list and preset is not None:
-        raise InvalidValueError(f"--list lists, and does not run {preset}. Leave one of both out.")
-
-
-def _refuse_run_options(options: dict[str, Any]) -> None:
-    for name, value in options.items():
-        if value is not None and value != ():
-            raise InvalidValueError(
-                f"{option_names(deep)[name]} is for a run of a preset. Name PRESET, which --list shows."
-            )
+    return _run_preset(preset, data, options, settings, out, terminal)
 
 
 def _run_preset(
-    preset: str | None, data: Path | None, options: dict[str, Any], out: Path | None, terminal: Terminal
+    preset: str,
+    data: Path | None,
+    options: dict[str, Any],
+    settings: tuple[str, ...],
+    out: Path | None,
+    terminal: Terminal,
 ) -> Document:
     """Run a preset on the terminal, and return what its folder holds then. Raises: Interruption."""
     from moe_theory.deep import judging, report
@@ -145,14 +125,13 @@ def _run_preset(
     from moe_theory.runs.files import prepare_folder
     from moe_theory.verification.settings import parsed
 
-    selected = judging.preset_for(preset, data)
-    folder = out or Path("runs/deep") / selected.name
+    folder = out or Path("runs/deep") / preset
     keep_programs()
-    set_options: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
-    set_options["settings"] = parsed(options["settings"])
-    plan = judging.plan(selected, data, **set_options, folder=folder, tell=terminal.say)
+    arguments = {name: value for name, value in options.items() if value is not None}
+    plan = judging.plan(preset, data, **arguments, settings=parsed(settings), folder=folder)
     prepare_folder(folder, judging.FILES)
-    terminal.say(report.heading(plan))
+    lines = [] if data is None else plan.data.lines
+    terminal.say(*lines, report.heading(plan))
     try:
         with terminal_progress(terminal.console) as progress:
             judgement = judging.judge(plan, progress=progress, command=terminal.command)

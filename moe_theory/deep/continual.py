@@ -13,7 +13,7 @@ from moe_theory.core.locality import Locality, check_locality, distance_moved
 from moe_theory.core.system import System
 from moe_theory.core.tasks import streamed
 from moe_theory.deep import baselines, evaluation, gate, networks, training
-from moe_theory.deep.evaluation import UNSEEN, Past, Tables, Tests
+from moe_theory.deep.evaluation import UNSEEN, Past, Tables
 from moe_theory.deep.gate import ImageMoments
 from moe_theory.deep.networks import Weights
 from moe_theory.deep.params import Dims, Params, check_params
@@ -33,7 +33,6 @@ class State(NamedTuple):
     terminated: Bool[Array, ""]  # whether gate updates have stopped
     round: Int[Array, ""]  # t, completed rounds
     past: Past
-    tests: Tests
     optimizer_state: PyTree
     memory: PyTree = None  # what the locality loss remembers
 
@@ -57,13 +56,9 @@ class Info(NamedTuple):
     error: Float[Array, ""]  # E_t(w_t), mean-squared test error
     forgetting: Float[Array, ""]  # F_t, (15)
     generalization_error: Float[Array, ""]  # G_t, (16)
-    generalization_error_routed: Float[Array, ""]  # the same with the experts that the router picks at test
     accuracy: Float[Array, ""]  # A_t: mean test accuracy of the tasks so far
-    accuracy_routed: Float[Array, ""]
     class_errors: Annotated[Float[Array, " K"], UNSEEN]  # mean test error of each class's tasks; NaN before the first
     class_accuracies: Annotated[Float[Array, " K"], UNSEEN]
-    task_accuracies: Annotated[Float[Array, " K"], UNSEEN]  # on each task's own test, by the expert that served it last
-    task_accuracies_routed: Float[Array, " K"]  # and by the one that the router picks
     terminated: Bool[Array, ""]
 
 
@@ -85,8 +80,7 @@ def system(
         embed: the gate's input from a task's images.
         stream: the arrivals of each round, and the moves of the pool, by default `tasks.draw`.
         optimizer, locality, parts: optimizer, locality, router and auxiliary of `moe_theory.continual.system`, with the
-            networks' `params`. At test a router receives the round's arrival with another `task` and `tests`. Where
-            `Dims.compares`, the default locality loss has a baseline.
+            networks' `params`. Where `Dims.compares`, the default locality loss has a baseline.
     Source: Algorithm 1, Section 6 and Appendix A of `continual`.
     Raises: InvalidValueError unless there are `num_classes` classes, all in the data set, and a locality is a
         `Locality`.
@@ -151,7 +145,6 @@ def begin(
         terminated=jnp.zeros((), bool),
         round=jnp.zeros((), jnp.int32),
         past=evaluation.empty_past(dims),
-        tests=evaluation.begin_tests(pool, params, dims, embed),
         optimizer_state=optimizer(jnp.asarray(params.learning_rate, gates.dtype)).init(gates),
         memory=baselines.locality_of(dims, locality, distance_moved).init(dims),
     )
@@ -200,7 +193,7 @@ def learn(
 
     def experts(routing: Routing) -> Learned:
         before = state._replace(moments=moments)
-        return _train_expert(before, arrival, params, dims, embed, pixels=pixels, time=time, routing=routing)
+        return _train_expert(before, arrival, params, dims, pixels=pixels, time=time, routing=routing)
 
     def ranked(*given: Any) -> Float[Array, " M"]:
         # Gates that have diverged to NaN tie, so that the first expert learns: every task goes to an expert.
@@ -209,10 +202,7 @@ def learn(
 
     keywords = {"router": ranked, "locality": baselines.locality_of(dims, locality, distance_moved), **parts}
     after, routing, learned = advance(state, gate_input, arrival.perturbation, arrival, params, experts, **keywords)
-    info = _observe_round(
-        after, arrival, params, router, moments, gate_input=gate_input, time=time, routing=routing, learned=learned
-    )
-    return after, info
+    return after, _observe_round(after, arrival, params, gate_input, time=time, routing=routing, learned=learned)
 
 
 def _train_expert(
@@ -220,7 +210,6 @@ def _train_expert(
     arrival: Arrival,
     params: Params,
     dims: Dims,
-    embed: gate.Embed,
     *,
     pixels: Array,
     time: Int[Array, ""],
@@ -234,7 +223,6 @@ def _train_expert(
         experts=networks.with_expert(state.experts, expert, trained.weights),
         tables=evaluation.with_rows(state.tables, expert, trained.rows),
         past=evaluation.record(state.past, time, arrival.task, expert, arrival.tests, trained.rows),
-        tests=evaluation.with_arrival(state.tests, time, arrival, state.pool, embed),
     )
     return Learned(after, trained.squared_change[None])
 
@@ -243,10 +231,8 @@ def _observe_round(
     after: State,
     arrival: Arrival,
     params: Params,
-    router: Router,
-    moments: ImageMoments,
-    *,
     gate_input: Float[Array, " p"],
+    *,
     time: Int[Array, ""],
     routing: Routing,
     learned: Learned,
@@ -254,14 +240,9 @@ def _observe_round(
     """Return the observables of a round. Errors are NaN where no score of the expert that learned is finite."""
     moved = jnp.sqrt(learned.squared_moves[0])
 
-    def rank(outputs: Float[Array, " M"], arrival: Any) -> Float[Array, " M"]:
-        options: Any = params
-        return router(outputs, arrival.perturbation, after, arrival, options)
-
     scores = evaluation.scores(after.past, after.tables, time)
-    tested = evaluation.tested(after.tests, after.past, after.tables, after.gates, moments, time, arrival, params, rank)
     is_blind = jnp.any(routing.masks[0] & jnp.isneginf(routing.scores))
-    scores, tested = jax.tree.map(lambda score: jnp.where(is_blind, jnp.nan, score), (scores, tested))
+    scores = jax.tree.map(lambda score: jnp.where(is_blind, jnp.nan, score), scores)
     return Info(
         task=arrival.task,
         expert=routing.ranked[0],
@@ -269,9 +250,8 @@ def _observe_round(
         gate_probabilities=routing.gate_probabilities,
         locality=moved,
         drive=gate.drive(gate_input, moved, params),
-        variance=gate.variance(moments, time),
-        total_variance=gate.total_variance(moments, time),
+        variance=gate.variance(after.moments, time),
+        total_variance=gate.total_variance(after.moments, time),
         terminated=after.terminated,
         **scores._asdict(),
-        **tested._asdict(),
     )

@@ -14,7 +14,7 @@ from moe_theory.core.random import uniforms
 from moe_theory.core.system import System
 from moe_theory.core.tasks import streamed
 from moe_theory.deep import baselines, evaluation, gate, networks, training
-from moe_theory.deep.evaluation import UNSEEN, Past, Tables, Tests
+from moe_theory.deep.evaluation import UNSEEN, Past, Tables
 from moe_theory.deep.gate import ImageMoments
 from moe_theory.deep.networks import Weights
 from moe_theory.deep.params import Dims, Params, check_params
@@ -43,7 +43,6 @@ class State(NamedTuple):
     dropped: Int[Array, ""]  # tasks that found all servers busy
     round: Int[Array, ""]
     past: Past
-    tests: Tests
     pending_server: Int[Array, " M"]  # itself while a task is in progress at it, else `FREE`
     pending_until: Int[Array, " M"]  # the round at whose start the task is done
     pending_rows: Tables  # evaluation of the server's model once it is done, leaves (M, K, n)
@@ -73,13 +72,9 @@ class Info(NamedTuple):
     total_variance: Float[Array, ""]  # and the sum over elements, at most 1
     generalization_error: Float[Array, ""]  # G_t of (20), mean-squared test error of the current models
     generalization_error_flushed: Float[Array, ""]  # once the tasks in progress are done
-    generalization_error_routed: Float[Array, ""]  # the same with the servers that the policy picks at test, all idle
     accuracy: Float[Array, ""]  # mean test accuracy of the current models on the tasks routed so far
-    accuracy_routed: Float[Array, ""]
     class_errors: Annotated[Float[Array, " K"], UNSEEN]  # mean test error of each class's tasks; NaN before the first
     class_accuracies: Annotated[Float[Array, " K"], UNSEEN]
-    task_accuracies: Annotated[Float[Array, " K"], UNSEEN]  # on each task's own test, by the server that had it last
-    task_accuracies_routed: Float[Array, " K"]  # and by the one that the policy picks
     dropped: Int[Array, ""]  # tasks dropped so far
 
 
@@ -181,7 +176,6 @@ def begin(
         dropped=count,
         round=count,
         past=evaluation.empty_past(dims),
-        tests=evaluation.begin_tests(pool, params, dims, embed),
         pending_server=jnp.full(num_experts, FREE, jnp.int32),
         pending_until=counts,
         pending_rows=tables,
@@ -240,19 +234,14 @@ def learn(
     def chosen(outputs: Float[Array, " M"], *given: Any) -> Float[Array, " M"]:
         return jnp.stack([gating.scored(policy(outputs, *given), outputs) for policy in policies])[params.policy]
 
-    servers = _training_servers(time, pixels, dims, embed, locality)
+    servers = _training_servers(time, pixels, dims, locality)
     ready, _, _ = due(state, params, servers)
     after, task = offer(ready, arrival, gate_input, params=params, policy=chosen, servers=servers)
     after = after._replace(moments=moments, dropped=after.dropped + (task.server == DROPPED))
-    info = _observe_round(
-        ready, after, arrival, params, chosen, time=time, moments=moments, gate_input=gate_input, task=task
-    )
-    return after, info
+    return after, _observe_round(ready, after, arrival, params, gate_input, time=time, task=task)
 
 
-def _training_servers(
-    time: Int[Array, ""], pixels: Array, dims: Dims, embed: gate.Embed, locality: Locality | None
-) -> Servers:
+def _training_servers(time: Int[Array, ""], pixels: Array, dims: Dims, locality: Locality | None) -> Servers:
     """Return servers that train a network on the task of this round, and have it once the task is done."""
 
     def complete(state: State, is_done: Bool[Array, " M"]) -> tuple[State, Float[Array, " M"]]:
@@ -266,7 +255,6 @@ def _training_servers(
         after = state._replace(
             experts=networks.with_expert(state.experts, task.server, trained.weights),
             past=evaluation.record(state.past, time, arrival.task, task.server, arrival.tests, trained.rows),
-            tests=evaluation.with_arrival(state.tests, time, arrival, state.pool, embed),
             pending_rows=_select(task.mask, rows, state.pending_rows),
             pending_task=None if locality is None else jnp.where(task.slot, arrival.task, state.pending_task),
         )
@@ -282,11 +270,9 @@ def _observe_round(
     after: State,
     arrival: Arrival,
     params: Params,
-    policy: Policy,
+    gate_input: Float[Array, " p"],
     *,
     time: Int[Array, ""],
-    moments: ImageMoments,
-    gate_input: Float[Array, " p"],
     task: Assignment,
 ) -> Info:
     """Return the observables of a round, from its states at routing and after."""
@@ -295,12 +281,7 @@ def _observe_round(
     flushed = _select(after.pending_server != FREE, after.pending_rows, after.tables)
     flushed = evaluation.scores(after.past, flushed, time)
 
-    def rank(outputs: Float[Array, " M"], arrival: Arrival) -> Float[Array, " M"]:
-        return policy(outputs, after, arrival, params)
-
-    tested = evaluation.tested(after.tests, after.past, after.tables, after.gates, moments, time, arrival, params, rank)
-    results = scores, flushed, tested
-    scores, flushed, tested = jax.tree.map(lambda score: jnp.where(task.is_blind, jnp.nan, score), results)
+    scores, flushed = jax.tree.map(lambda score: jnp.where(task.is_blind, jnp.nan, score), (scores, flushed))
     return Info(
         task=arrival.task,
         expert=task.server,
@@ -309,14 +290,13 @@ def _observe_round(
         gate_outputs=gating.gate_outputs(after.gates, gate_input),
         locality=length,
         drive=gate.drive(gate_input, length, params),
-        variance=gate.variance(moments, time),
-        total_variance=gate.total_variance(moments, time),
+        variance=gate.variance(after.moments, time),
+        total_variance=gate.total_variance(after.moments, time),
         generalization_error=scores.generalization_error,
         generalization_error_flushed=flushed.generalization_error,
         accuracy=scores.accuracy,
         class_errors=scores.class_errors,
         class_accuracies=scores.class_accuracies,
-        **tested._asdict(),
         dropped=after.dropped,
     )
 

@@ -1,13 +1,8 @@
 """Test errors and accuracies of all past tasks with the current experts: F_t of (15), G_t of (16).
 
-A test has two settings:
-
-- `task-given`: the expert that served an arrival is tested, for F_t, G_t and all claims.
-- `routed`: the router picks an expert for the test images by the current gates, without perturbation, for fields ending
-  in `_routed`.
+A task is tested with the expert that served its arrival.
 """
 
-from collections.abc import Callable
 from typing import Annotated, NamedTuple
 
 import jax
@@ -15,12 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from moe_theory.core import constraints, gating
+from moe_theory.core import constraints
 from moe_theory.core.errors import InvalidValueError
-from moe_theory.deep import gate
 from moe_theory.deep.networks import NETWORKS, Weights
 from moe_theory.deep.params import Dims, Params
-from moe_theory.deep.tasks import Arrival, Pool, inputs_of, sample_rows
+from moe_theory.deep.tasks import Pool, inputs_of
 
 NO_EXPERT = -1
 # Images that a network is evaluated on at a time: on a CPU, ResNet-18 takes 5 MB for each of 32 x 32.
@@ -110,94 +104,6 @@ def scores(past: Past, tables: Tables, time: Int[Array, ""]) -> Scores:
         class_errors=is_stored * _means(errors, of_class),
         class_accuracies=is_stored * _means(rates, of_class),
     )
-
-
-class Tests(NamedTuple):
-    """Test images for the router, and one fixed test of each of the K tasks."""
-
-    rows: Int[Array, "K n"]  # of each task's test, evenly spread over the images of its class and over the others
-    images: Float[Array, "K p"]  # what the gate reads of them
-    arrived: Float[Array, "T p"]  # what the gate reads of each arrival's test images
-
-
-class Tested(NamedTuple):
-    """Scores of arrivals under `routed`, and each task's accuracies under both settings."""
-
-    generalization_error_routed: Float[Array, ""]  # G_t, (16)
-    accuracy_routed: Float[Array, ""]
-    task_accuracies: Annotated[Float[Array, " K"], UNSEEN]  # with the expert that served the task last
-    task_accuracies_routed: Float[Array, " K"]
-
-
-# What the router gives an arrival with these gate outputs (M,): scores (M,).
-Rank = Callable[[Float[Array, " M"], Arrival], Float[Array, " M"]]
-
-
-def begin_tests(pool: Pool, params: Params, dims: Dims, embed: gate.Embed) -> Tests:
-    places = jnp.arange(dims.num_tests)
-    num_own = jnp.round(params.positive_share * dims.num_tests)
-    spread = jnp.where(
-        places < num_own, (places + 0.5) / num_own, (places - num_own + 0.5) / jnp.maximum(dims.num_tests - num_own, 1)
-    )
-    tasks = jnp.arange(dims.num_classes)
-    rows = jax.vmap(lambda task: sample_rows(pool.test, task, spread, params.positive_share))(tasks)
-    images = jax.lax.map(lambda tests: embed(jnp.asarray(pool.test.pixels)[tests]), rows)
-    return Tests(rows, images, jnp.zeros((dims.max_rounds, images.shape[1]), images.dtype))
-
-
-def with_arrival(tests: Tests, time: Int[Array, ""], arrival: Arrival, pool: Pool, embed: gate.Embed) -> Tests:
-    image = embed(pool.test.pixels[arrival.tests])
-    return tests._replace(arrived=tests.arrived.at[time - 1].set(image))
-
-
-def tested(
-    tests: Tests,
-    past: Past,
-    tables: Tables,
-    gates: Float[Array, "M p"],
-    moments: gate.ImageMoments,
-    time: Int[Array, ""],
-    arrival: Arrival,
-    params: Params,
-    rank: Rank,
-) -> Tested:
-    """Return scores after round `time`, by the current gates and experts.
-
-    They are NaN past `Dims.max_rounds`, and where every score of the router is NaN.
-
-    Args:
-        arrival: the round's, with a user and delays for each test.
-    """
-    exists = jnp.arange(len(gates)) < params.num_experts
-
-    def picked(image: Float[Array, " p"], task: Int[Array, ""], rows: Int[Array, " n"]) -> Int[Array, ""]:
-        outputs = gating.gate_outputs(gates, gate.gate_input(moments, image, params))
-        test_arrival = arrival._replace(task=task, tests=rows, perturbation=jnp.zeros_like(arrival.perturbation))
-        expert, _, is_blind = gating.best_ranked(gating.scored(rank(outputs, test_arrival), outputs), exists)
-        return jnp.where(is_blind, NO_EXPERT, expert)
-
-    def of_tasks(experts: Int[Array, " K"]) -> Float[Array, " K"]:
-        rates = _by_task(tables.hits, experts, tasks, tests.rows)
-        return jnp.where(experts == NO_EXPERT, jnp.nan, rates)
-
-    tasks = jnp.arange(len(tests.rows), dtype=past.tasks.dtype)
-    has_arrived = past.experts != NO_EXPERT
-    newest = jnp.max(
-        jnp.where((past.tasks == tasks[:, None]) & has_arrived, jnp.arange(past.max_rounds), NO_EXPERT), axis=1
-    )
-    served = jnp.where(newest >= 0, past.experts[newest], NO_EXPERT)
-    experts = jax.vmap(picked)(tests.arrived, past.tasks, past.tests)
-    errors, rates = (
-        jnp.where(experts == NO_EXPERT, jnp.nan, _by_task(table, experts, past.tasks, past.tests)) for table in tables
-    )
-    count = jnp.sum(has_arrived)
-    results = Tested(
-        generalization_error_routed=_mean(errors, has_arrived, count),
-        accuracy_routed=_mean(rates, has_arrived, count),
-        task_accuracies=of_tasks(served),
-        task_accuracies_routed=of_tasks(jax.vmap(picked)(tests.images, tasks, tests.rows)),
-    )
-    return jax.tree.map(lambda score: jnp.where(time <= past.max_rounds, score, jnp.nan), results)
 
 
 def _means(values: Float[Array, " T"], of_class: Bool[Array, "K T"]) -> Float[Array, " K"]:

@@ -61,12 +61,12 @@ BASELINE = _on_digits("continual-baseline")
 EDGE_BASELINE = _on_digits("edge-baseline")
 
 
-def claims_for(of: Preset, data: str) -> list[Claim]:
+def claims_for(preset: Preset, data: str) -> list[Claim]:
     """Return the claims about a preset's figure, none for other experts or gate scales."""
-    small = next((each.name for each in SMALL_PRESETS if figure_of(each) == figure_of(of)), None)
-    arguments = {"name": of.name, "dims": of.dims, "cells": of.cells(), "num_rounds": of.num_rounds, "data": data}
+    small = next((small.name for small in SMALL_PRESETS if figure_of(small) == figure_of(preset)), None)
+    arguments = {"name": preset.name, "dims": preset.dims, "cells": preset.cells(), "num_rounds": preset.num_rounds}
     return [
-        dataclasses.replace(claim, experiment=dataclasses.replace(claim.experiment, **arguments))
+        dataclasses.replace(claim, experiment=dataclasses.replace(claim.experiment, **arguments, data=data))
         for claim in select_claims(["deep"])
         if claim.experiment.name == small
     ]

@@ -1,19 +1,20 @@
 """Tests of the claims of a preset's figure on networks."""
 
 import dataclasses
-import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from moe_theory.core.errors import InvalidValueError, shortened, unknown_name
+import numpy as np
+
+from moe_theory.core.errors import InvalidValueError, unknown_name
 from moe_theory.core.machine import available_cores
-from moe_theory.deep import datasets, fitting, own, presets, runs
-from moe_theory.deep.datasets import DataSet
+from moe_theory.deep import datasets, presets, runs
+from moe_theory.deep.datasets import DataSet, Images
 from moe_theory.deep.experiments import claims_for
 from moe_theory.deep.params import READINGS
 from moe_theory.deep.presets import Preset
-from moe_theory.deep.runs import EVERY, Plan, RunProgress
+from moe_theory.deep.runs import Plan
 from moe_theory.deep.summary import Summary, summarize
 from moe_theory.runs import Progress, automatic, shown
 from moe_theory.runs.provenance import backend, is_x64, now, versions
@@ -51,20 +52,8 @@ class Judgement:
         return runs.dataset(self.plan, self.runs, self.verdicts.source.command)
 
 
-def preset_for(name: str | None, folder: Path | str | None) -> Preset:
-    """Return the preset called `name` on a folder's data set, by default the first on these data.
-
-    Raises: UnknownNameError, MissingError for other contents, DataError, or InvalidValueError where neither names a
-        preset.
-    """
-    data_set = None if folder is None else datasets.found_in(folder)
-    if folder is not None and not data_set and name is None:
-        raise datasets.missing(folder)
-    return presets.on_data(name, data_set)
-
-
 def plan(
-    preset: str | Preset | None = None,
+    preset: str | Preset,
     data: DataSet | Path | str | None = None,
     *,
     network: str | None = None,
@@ -80,24 +69,20 @@ def plan(
     replicates: int | None = None,
     seed: int = 0,
     folder: Path | str | None = None,
-    every: int = EVERY,
-    tell: Callable[..., object] | None = None,
 ) -> Plan:
     """Return a checked request to `judge`: cells with sizes, data, seeds and parameters.
 
     Args:
-        preset: its name, or one of your own, by default the first on `data`.
+        preset: its name, or one of your own.
         data: a data set, or the folder of its files, by default the preset's, for digits only.
-        network: of the experts: a key of `networks.NETWORKS`, or "package.module:name".
+        network: of the experts: a key of `networks.NETWORKS`.
         epochs, samples, batch: of an expert on a task: passes, training images, images of a gradient step.
         rounds, experts, classes: T, the compared numbers M, and the classes that are tasks.
         test_images: number of these, evenly spread.
         reading, settings: choices where the papers are silent, and parameters by name over the preset's.
         replicates: seeds for each cell.
-        folder, every: where runs are saved, if anywhere, to resume from, and rounds between checkpoints.
-        tell: called with lines about the input.
-    Raises: UnknownNameError, InvalidValueError, MissingError, DataError, DeclarationError or OutputError for unknown,
-        impossible, unreadable or unwritable arguments.
+        folder: where runs are saved, if anywhere, to resume from.
+    Raises: UnknownNameError, InvalidValueError, MissingError, DataError, DeclarationError or OutputError.
 
     Examples:
         >>> from moe_theory import deep
@@ -105,24 +90,37 @@ def plan(
         >>> list(plan.params())
         ['M = 1', 'M = 4', 'M = 4, no termination', 'M = 7', 'M = 7, no termination']
     """
-    place = _folder_of(data)
-    resized_preset = _resized(
-        preset, place, experts, classes, network=network, epochs=epochs, samples=samples, batch=batch, rounds=rounds
+    resized_preset = resized(
+        presets.preset(preset) if isinstance(preset, str) else preset,
+        None if experts is None else tuple(experts),
+        None if classes is None else tuple(classes),
+        network=network,
+        num_epochs=epochs,
+        num_samples=samples,
+        batch_size=batch,
+        max_rounds=rounds,
     )
-    named_reading = _reading_named(reading)
-    images = data if isinstance(data, DataSet) else datasets.load(resized_preset.data, place)  # last: it may take long
-    if place is not None and tell is not None:
-        tell(*images.lines)
+    if isinstance(reading, str) and reading not in READINGS:
+        raise unknown_name("reading", reading, READINGS)
+    images = _images(resized_preset, data)  # last: it may take long
     return Plan(
         preset=resized_preset,
-        reading=named_reading,
+        reading=READINGS[reading] if isinstance(reading, str) else reading,
         replicates=resized_preset.replicates if replicates is None else replicates,
         seed=seed,
-        every=every,
         folder=None if folder is None else Path(folder) / "runs",
         settings=settings or {},
-        data=fitting.thinned(images, resized_preset.test_images, test_images),
+        data=thinned(images, resized_preset.test_images, test_images),
     )
+
+
+def _images(preset: Preset, data: DataSet | Path | str | None) -> DataSet:
+    if data is None:
+        return datasets.load(preset.data)
+    if isinstance(data, DataSet):
+        return data
+    original = presets.PRESETS.get(preset.name.removesuffix(presets.SMALL), preset)
+    return datasets.read_folder(data, original.data)
 
 
 def judge(plan: Plan, *, progress: Progress = automatic, command: str | None = None) -> Judgement:
@@ -146,10 +144,9 @@ def judge(plan: Plan, *, progress: Progress = automatic, command: str | None = N
     tests = _tests(plan)
     records = {}
     threads = min(THREADS, available_cores()) if backend() == "cpu" else 1  # another device is busy with one seed
-    with shown(progress) as showing:
-        record = _recorder(plan, showing)
+    with shown(progress) as listener:
         for first, last in zip((0, *plan.looks), plan.looks, strict=False):
-            records = runs.joined(records, runs.run_plan(plan, record, threads, range(first, last)))
+            records = runs.joined(records, runs.run_plan(plan, listener, threads, range(first, last)))
             if _has_decided(tests, records):
                 break
     plan = dataclasses.replace(plan, replicates=len(next(iter(records.values())).replicates))
@@ -159,58 +156,6 @@ def judge(plan: Plan, *, progress: Progress = automatic, command: str | None = N
         command = f"deep.judge(deep.plan({plan.preset.name!r}, replicates={plan.replicates}, {words}))"
     report = _report(plan, tests, command)
     return Judgement(plan, records, summarize(plan, records), Verdicts(report))
-
-
-def _folder_of(data: DataSet | Path | str | None) -> Path | None:
-    """Return the folder that `data` names, or None for a data set. Raises: InvalidValueError for another type."""
-    if not isinstance(data, DataSet | Path | str | None):
-        raise InvalidValueError(
-            f"data of type {shortened(type(data).__name__)} is no data set and no folder of one. Make one of arrays by "
-            "`deep.datasets.from_arrays`."
-        )
-    return None if data is None or isinstance(data, DataSet) else Path(data)
-
-
-def _resized(
-    preset: str | Preset | None,
-    folder: Path | None,
-    experts: Sequence[int] | None,
-    classes: Sequence[int] | None,
-    *,
-    network: str | None,
-    epochs: int | None,
-    samples: int | None,
-    batch: int | None,
-    rounds: int | None,
-) -> Preset:
-    return fitting.resized(
-        preset if isinstance(preset, Preset) else preset_for(preset, folder),
-        _numbers("experts", experts),
-        _numbers("classes", classes),
-        network=own.network_named(network),
-        num_epochs=epochs,
-        num_samples=samples,
-        batch_size=batch,
-        max_rounds=rounds,
-    )
-
-
-def _reading_named(reading: str | ReadingLike) -> ReadingLike:
-    if not isinstance(reading, str):
-        return reading
-    if reading not in READINGS:
-        raise unknown_name("reading", reading, READINGS)
-    return READINGS[reading]
-
-
-def _numbers(name: str, numbers: Sequence[int] | None) -> tuple[int, ...] | None:
-    try:
-        if numbers is None:
-            return None
-        return tuple(numbers)
-    except TypeError:
-        complaint = f"{name}={shortened(numbers)} must be a sequence of whole numbers, such as (1, 4)"
-        raise InvalidValueError(f"{complaint}. Put it in brackets.") from None
 
 
 def _tests(plan: Plan) -> list[SequentialTest]:
@@ -246,19 +191,44 @@ def _report(plan: Plan, tests: list[SequentialTest], command: str) -> Report:
     )
 
 
-def _recorder(plan: Plan, progress: Progress) -> Callable[[RunProgress], None]:
-    lock = threading.Lock()
-    num_rounds = plan.preset.num_rounds
-    progress.add_work(len(plan.preset.cells()) * plan.replicates * num_rounds)
-    progress.compiling(f"rounds, and running the first {min(plan.every, num_rounds)}")
+def resized(
+    preset: Preset, experts: tuple[int, ...] | None, classes: tuple[int, ...] | None, **sizes: int | str | None
+) -> Preset:
+    """Return the preset with other sizes of `Dims`, and batches within the samples.
 
-    def record(step: RunProgress) -> None:
-        with lock:
-            progress.at(f"{step.cell}, seed {step.replicate}, round {step.done} of {num_rounds}")
-            if step.is_begin:  # rounds that an earlier run has saved are no work of this one
-                progress.add_work(-step.rounds)
-            else:
-                progress.advance(step.rounds)
-                progress.running("rounds")
+    Raises: UnknownNameError for an unknown network, or InvalidValueError for sizes below 1, a batch that does not
+        divide the samples, or absent or repeated numbers of experts.
+    """
+    if experts is None:
+        experts = preset.experts
+    if classes is None:
+        classes = preset.classes
+    if not experts or len(set(experts)) < len(experts):
+        raise InvalidValueError(
+            f"experts={list(experts)} must be one or more different numbers. Change experts.", argument="experts"
+        )
+    changes: dict[str, Any] = {name: value for name, value in sizes.items() if value is not None}
+    changes |= {"num_classes": len(classes), "max_experts": max(experts)}
+    samples = changes.get("num_samples", preset.dims.num_samples)
+    changes.setdefault("batch_size", min(preset.dims.batch_size, max(samples, 1)))
+    return dataclasses.replace(
+        preset, dims=dataclasses.replace(preset.dims, **changes), experts=experts, classes=classes
+    )
 
-    return record
+
+def thinned(data: DataSet, default: int | None, test_images: int | None) -> DataSet:
+    """Return the data set with `test_images` test images, evenly spread (None: all).
+
+    Raises: InvalidValueError for no images, or too many.
+    """
+    total = len(data.test.labels)
+    if test_images is not None and not 1 <= test_images <= total:
+        raise InvalidValueError(
+            f"test_images={test_images} must be in 1..{total}, as many as {data.title} has. Change test_images.",
+            argument="test_images",
+        )
+    number = min(test_images or default or total, total)
+    if number == total:
+        return data
+    rows = np.linspace(0, total - 1, number).round().astype(int)
+    return dataclasses.replace(data, test=Images(data.test.pixels[rows], data.test.labels[rows]))

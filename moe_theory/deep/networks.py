@@ -353,3 +353,24 @@ NETWORKS: dict[str, Network] = {
         mlp("mlp", (32,)),
     )
 }
+
+
+def register(network: Network) -> Network:
+    """Make a network known by its name to `Dims` and `moe_theory.deep.plan`, in place of your earlier one of this name.
+
+    Returns: the argument.
+    Raises: InvalidValueError for a name of the package.
+
+    Examples:
+        >>> from moe_theory import deep
+        >>> network = deep.register(deep.networks.mlp("wide", widths=(64,)))
+        >>> deep.Dims(max_experts=2, num_classes=2, max_rounds=2, network="wide").network
+        'wide'
+    """
+    if network.name in _BUILT_IN:
+        raise InvalidValueError(f"{network.name!r} is built in. Give yours another name.")
+    NETWORKS[network.name] = network
+    return network
+
+
+_BUILT_IN = frozenset(NETWORKS)

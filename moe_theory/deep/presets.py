@@ -1,13 +1,13 @@
 """The papers' deep experiments, each with a small version on scikit-learn's digits."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
-from moe_theory.core.errors import InvalidValueError, unknown_name
+from moe_theory.core.errors import unknown_name
 from moe_theory.core.system import System
 from moe_theory.deep import continual, edge
 from moe_theory.deep.params import ADAM, Dims
@@ -26,7 +26,7 @@ class Preset:
     name: str
     where: str  # "Fig. 5", of `paper`
     paper: str  # CONTINUAL or EDGE
-    data: str  # a key of `datasets.DATASETS`
+    data: str  # a key of `datasets.DATASETS`, read unless a plan has other data
     classes: tuple[int, ...]
     experts: tuple[int, ...]  # the numbers M that are compared
     dims: Dims
@@ -104,31 +104,6 @@ def preset(name: str) -> Preset:
         raise unknown_name("preset", name, PRESETS)
     return PRESETS[name]
 
-
-def on_data(name: str | None, names: Sequence[str] | None) -> Preset:
-    """Return the preset called `name` on an available data set, by default the first preset on one of these.
-
-    Args:
-        names: of data sets, the likeliest first, or the preset's own.
-    Raises: UnknownNameError, or InvalidValueError where neither names a preset.
-    """
-    if name is None:
-        alike = [ALIKE.get(data, data) for data in names or ()]
-        name = next((one.name for one in _ALL if one.data in alike), None)
-        if name is None:
-            raise InvalidValueError(
-                "the folder has no data set of a preset. Name PRESET, such as continual-mnist-small, and by classes "
-                "(--classes) the numbers of the classes that are tasks, such as 0,1, beside what you have typed."
-            )
-    named = preset(name)
-    if names is None:
-        return named
-    original = PRESETS.get(name.removesuffix(SMALL), named).data
-    return dataclasses.replace(named, data=original if original in names or not names else names[0])
-
-
-# Data sets that take the place of a paper's.
-ALIKE: dict[str, str] = {"fashion-mnist": "mnist"}
 
 # Scales at which gate steps balance the locality losses of these experts; the papers give none.
 _GATE = {"gate_scale": 20.0}

@@ -7,16 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from moe_theory.core.errors import plural
-from moe_theory.deep import datasets
 from moe_theory.deep.datasets import DATASETS
 from moe_theory.deep.experiments import claims_for
 from moe_theory.deep.figures import draw_runs
 from moe_theory.deep.judging import FILES, Judgement
 from moe_theory.deep.presets import CONTINUAL, EDGE, PRESETS
-from moe_theory.deep.runs import Plan, digest_of
+from moe_theory.deep.runs import Plan
 from moe_theory.deep.summary import LEAST_CHANGE, CellSummary, Estimate, Summary
 from moe_theory.plot.document import Document, Picture
 from moe_theory.plot.markdown import Markup, filled, paragraphs, table
@@ -28,7 +25,6 @@ from moe_theory.verification.verdict import Verdict
 
 HEIGHTS = {CONTINUAL: 5.2, EDGE: 3.0}  # of the picture, inches
 SCHEMA = "moe-theory/deep/1"
-DATA_SCHEMA = "moe-theory/data/2"
 BEGIN = (
     "M: experts, T: rounds; digits are embedded, other data needs --data DIR",
     "to begin: moe-theory deep continual-mnist-small",
@@ -39,8 +35,6 @@ TITLES = {
     "generalization_error_flushed": "G_T, flushed",
     "forgetting": "forgetting F_T",
     "accuracy": "accuracy",
-    "generalization_error_routed": "G_T, routed",
-    "accuracy_routed": "accuracy, routed",
 }
 COMPARED = {"generalization_error": "G_T", "accuracy": "accuracy"}
 MEANING = {
@@ -48,60 +42,23 @@ MEANING = {
     "generalization_error_flushed": "flushed: once the tasks in progress are done",
     "forgetting": "F_T: its rise since each task was learned",
     "accuracy": "accuracy: on all tasks so far, mean over rounds",
-    "accuracy_routed": "routed: tested with the expert that the router picks for the test images, else (task-given) "
-    "with the one that served the task",
     "terminated": "ended: rounds after termination of the gate updates",
     "dropped": "dropped: tasks that found all servers busy",
 }
 
 
 def presets() -> Document:
-    facts = [
-        {
-            "preset": preset.name,
-            "where": preset.where,
-            "paper": preset.paper,
-            "data": preset.data,
-            "is_embedded": not DATASETS[preset.data].files,
-            "experts": preset.experts,
-            "rounds": preset.num_rounds,
-            "network": preset.dims.network,
-            "cells": [*preset.cells()],
-        }
-        for preset in PRESETS.values()
-    ]
-    rows = [
-        (fact["preset"], fact["where"], fact["data"], ", ".join(map(str, fact["experts"])), str(fact["rounds"]))
-        for fact in facts
-    ]
+    facts = []
+    rows = []
+    for preset in PRESETS.values():
+        is_embedded = not DATASETS[preset.data].files
+        fact = {"preset": preset.name, "where": preset.where, "paper": preset.paper, "data": preset.data}
+        fact |= {"is_embedded": is_embedded, "experts": preset.experts, "rounds": preset.num_rounds}
+        facts.append(fact | {"network": preset.dims.network, "cells": [*preset.cells()]})
+        experts = ", ".join(map(str, preset.experts))
+        rows.append((preset.name, preset.where, preset.data, experts, str(preset.num_rounds)))
     text = paragraphs([table(("preset", "figure", "data", "M", "T"), rows, ("T",)), *BEGIN])
     return Document(lambda: facts, lambda _: text)
-
-
-def folder_document(folder: Path) -> Document:
-    """Return a folder's contents. Raises: MissingError or DataError. Raises: MissingError or DataError."""
-    names = datasets.found_in(folder)
-    if not names:
-        raise datasets.missing(folder)
-    data = datasets.load(names[0], folder)
-    counts = [np.bincount(split.labels, minlength=len(data.class_names)).tolist() for split in (data.train, data.test)]
-    classes = [
-        {"number": number, "class": name, "training": training, "test": test}
-        for number, (name, training, test) in enumerate(zip(data.class_names, *counts, strict=True))
-    ]
-    rows = ((str(row["number"]), row["class"], f"{row['training']:,}", f"{row['test']:,}") for row in classes)
-    columns = ("number", "class", "training", "test")
-    text = paragraphs([*data.lines, table(columns, rows, ("number", "training", "test"))])
-    body = {
-        "title": data.title,
-        "source": data.source,
-        "notes": list(data.notes),
-        "shape": list(data.train.pixels.shape[1:]),
-        "type": str(data.train.pixels.dtype),
-        "classes": classes,
-        "digest": digest_of(data),
-    }
-    return Document(lambda: body, lambda _: text, DATA_SCHEMA)
 
 
 def heading(plan: Plan) -> str:
@@ -116,51 +73,34 @@ def heading(plan: Plan) -> str:
 
 
 def tables(summary: Summary) -> list[Markup]:
-    """Return tables of the cells, as mean ± standard error: measures, paired differences to a baseline, and routed
-    tests.
-    """
-    blocks = (
-        [_measures(cell, is_routed=False) for cell in summary.cells],
-        _differences(summary),
-        [_measures(cell, is_routed=True) for cell in summary.cells],
-    )
+    """Return tables of the cells, as mean ± standard error: measures, and paired differences to a baseline."""
+    measures = [
+        {title: _shown(name, cell.measures[name]) for name, title in TITLES.items() if name in cell.measures}
+        for cell in summary.cells
+    ]
     marked_tables = []
-    for block in blocks:
-        titles = list(block[0])
+    for block in (measures, [_differences(summary, cell) for cell in summary.cells]):
         rows = [[cell.name, *row.values()] for cell, row in zip(summary.cells, block, strict=True)]
-        marked_tables.append(table(("cell", *titles), rows, numbers=titles))
+        marked_tables.append(table(("cell", *block[0]), rows, numbers=list(block[0])))
     return marked_tables
 
 
-def _measures(cell: CellSummary, is_routed: bool) -> dict[str, str]:
-    return {
-        title: _shown(name, cell.measures[name])
-        for name, title in TITLES.items()
-        if name in cell.measures and is_routed == name.endswith("_routed")
-    }
-
-
-def _differences(summary: Summary) -> list[dict[str, str]]:
+def _differences(summary: Summary, cell: CellSummary) -> dict[str, str]:
     baselines = {cell.baseline for cell in summary.cells if cell.baseline}
-    terminates = "terminated" in summary.cells[0].measures
-    baseline = "adaptive"
-    if terminates:
-        baseline = "with termination"
+    terminates = "terminated" in cell.measures
+    baseline = "with termination" if terminates else "adaptive"
     if len(baselines) == 1:
         baseline = baselines.pop()
-    rows = []
-    for cell in summary.cells:
-        row = {
-            f"{title} less {baseline}": _shown(name, cell.differences[name], "+") if cell.differences else ""
-            for name, title in COMPARED.items()
-        }
-        row["κ"] = f"{cell.drive:.2g}"
-        if terminates:
-            row["ended"] = "" if cell.exploration_rounds is None else f"{cell.measures['terminated'].mean:.0%}"
-        else:
-            row["dropped"] = f"{cell.measures['dropped'].mean:.1f}"
-        rows.append(row)
-    return rows
+    row = {
+        f"{title} less {baseline}": _shown(name, cell.differences[name], "+") if cell.differences else ""
+        for name, title in COMPARED.items()
+    }
+    row["κ"] = f"{cell.drive:.2g}"
+    if terminates:
+        row["ended"] = "" if cell.exploration_rounds is None else f"{cell.measures['terminated'].mean:.0%}"
+    else:
+        row["dropped"] = f"{cell.measures['dropped'].mean:.1f}"
+    return row
 
 
 def _shown(measure: str, estimate: Estimate, sign: str = "") -> str:

@@ -11,7 +11,7 @@ import hashlib
 import itertools
 import json
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -36,9 +36,10 @@ from moe_theory.deep.tasks import Pool, check_classes, on_device, pool_of
 from moe_theory.runs import Run
 from moe_theory.runs.files import digest, plain
 from moe_theory.runs.key import code_digest
+from moe_theory.runs.progress import Progress, quiet
 from moe_theory.runs.provenance import backend, fingerprint, is_x64, versions
 from moe_theory.runs.runner import Runner, Task
-from moe_theory.runs.store import Store, pack, require_no_0_1, unpack
+from moe_theory.runs.store import Store, pack, unpack
 from moe_theory.runs.workers import device_pool
 from moe_theory.verification.claim import ReadingLike, Runs
 from moe_theory.verification.request import MIN_REPLICATES
@@ -56,7 +57,7 @@ PADDED_ROUNDS = 60  # arrays of arrivals are for a multiple of these
 # Dimensions of records with one entry for each expert, and for each class that is a task.
 EXPERT = "expert_index"
 CLASS = "class"
-OF_CLASSES = ("class_", "task_")  # prefixes of records with one entry for each class
+OF_CLASSES = "class_"  # prefix of records with one entry for each class
 _RECORD = "record."  # prefix of the names of a record's arrays
 _STATE = "state."  # of a state's
 
@@ -79,8 +80,6 @@ class Plan:
         root_key(self.seed)
         self.params()
         check_classes(self.data, self.preset.classes)
-        if self.folder is not None:
-            require_no_0_1(self.folder, "*/*.npz")
 
     @property
     def setting(self) -> str:
@@ -135,19 +134,9 @@ def set_by(preset: Preset) -> set[str]:
     return names
 
 
-class RunProgress(NamedTuple):
-    """A step of a run: its start, or a part of it."""
-
-    cell: str
-    replicate: int
-    done: int  # completed rounds
-    rounds: int  # of these, since the last step; as a run begins, those that the store has
-    is_begin: bool
-
-
 def run_plan(
     plan: Plan,
-    on_step: Callable[[RunProgress], None] = lambda step: None,
+    progress: Progress = quiet,
     num_threads: int = 2,
     replicates: range | None = None,
 ) -> Runs:
@@ -155,17 +144,19 @@ def run_plan(
 
     Args:
         replicates: the seeds, by default all of the plan's.
-        on_step: called from threads after every part is stored, whose exceptions end the runs.
+        progress: told from threads after every part is stored.
     Raises: OutputError for an unwritable folder, or InvalidValueError for diverging experts.
     """
     cells = plan.params()
     seeds = range(plan.replicates) if replicates is None else replicates
-    shared = _Shared(plan, on_step)
+    shared = _Shared(plan, progress)
     tasks = (
         Task(functools.partial(shared.run, cell, seed, cells[cell]), 0, place=(cell, seed))
         for seed, cell in itertools.product(seeds, cells)
     )
     records: dict[tuple[str, int], PyTree] = {}
+    progress.add_work(len(cells) * len(seeds) * plan.preset.num_rounds)
+    progress.running("rounds")
     runner = Runner(device_pool(num_threads))
     try:
         runner.add(plan, tasks, 0, plan.preset.name)
@@ -251,9 +242,10 @@ def load(plan: Plan, key: str) -> RunCheckpoint | None:
 
 
 class _Shared:
-    def __init__(self, plan: Plan, on_step: Callable[[RunProgress], None]) -> None:
+    def __init__(self, plan: Plan, progress: Progress) -> None:
         self.plan = plan
-        self.on_step = on_step
+        self.progress = progress
+        self.lock = threading.Lock()  # of the progress
         self.is_stopped = threading.Event()
         self.pool: Pool = on_device(pool_of(plan.data, plan.preset.classes))
         self.system: System = plan.padded.system(plan.data)
@@ -265,7 +257,7 @@ class _Shared:
         store_key = _key(self.common_key, cell, replicate, params)
         checkpoint = load(self.plan, store_key)
         rounds_done, pieces = (0, []) if checkpoint is None else (checkpoint.done, [checkpoint.records])
-        self.on_step(RunProgress(cell, replicate, rounds_done, rounds_done, is_begin=True))
+        self.report(cell, replicate, rounds_done, rounds_done)
         key = replicate_keys(root_key(self.plan.seed), jnp.array([replicate]))[0]
         state = None if rounds_done == num_rounds else self.begin(key, params)
         if state is not None and checkpoint is not None:
@@ -286,8 +278,13 @@ class _Shared:
                     leaves = jax.tree.leaves(state._replace(pool=None))
                     arrays |= {f"{_STATE}{place}": np.asarray(leaf) for place, leaf in enumerate(leaves)}
                 store.put({store_key: pack(arrays)}, extent=rounds_done)  # unless another process has saved as much
-            self.on_step(RunProgress(cell, replicate, rounds_done, rounds, is_begin=False))
+            self.report(cell, replicate, rounds_done, rounds)
         return paper_of(self.plan.preset).Info(**_joined(pieces))
+
+    def report(self, cell: str, replicate: int, rounds_done: int, rounds: int) -> None:
+        with self.lock:
+            self.progress.at(f"{cell}, seed {replicate}, round {rounds_done} of {self.plan.preset.num_rounds}")
+            self.progress.advance(rounds)
 
     def begin(self, key: Key[Array, ""], params: Params) -> Any:
         begin = _begin_program(paper_of(self.plan.preset), self.plan.padded.dims)

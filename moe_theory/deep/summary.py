@@ -79,9 +79,7 @@ def measures_of(preset: Preset, run: Run) -> dict[str, Float[np.ndarray, " B"]]:
     records: Any = run.records
     measures = {
         "generalization_error": records.generalization_error[-1],
-        "generalization_error_routed": records.generalization_error_routed[-1],
         "accuracy": _mean(records.accuracy),
-        "accuracy_routed": _mean(records.accuracy_routed),
     }
     if preset.paper == EDGE:
         flushed = {"generalization_error_flushed": records.generalization_error_flushed[-1]}

@@ -16,7 +16,6 @@ from moe_theory.generalization import model as model
 from moe_theory.generalization import theory as theory
 from moe_theory.generalization.calculator import bound as bound
 from moe_theory.generalization.data import Sample as Sample
-from moe_theory.generalization.from_files import stored as stored
 from moe_theory.generalization.model import READINGS as READINGS
 from moe_theory.generalization.model import Dims as Dims
 from moe_theory.generalization.model import Params as Params

@@ -7,18 +7,16 @@ import dataclasses
 import itertools
 import math
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from moe_theory.core.constraints import NonNegative, OpenProbability, Probability, Whole, require, require_active
 from moe_theory.core.errors import InvalidValueError, unknown_name
-from moe_theory.generalization import certificate, complexity, corrected, from_files, theory
+from moe_theory.generalization import certificate, complexity, corrected, theory
 
 DIMENSIONS = {"masks": "mask-dimension", "router": "router-dimension"}  # the readings of d_N
 BOTH = "both"  # readings, where they agree
-OWN = "own"  # experts of which R_m(H) is given
 ANY = "any"  # experts and router of which only the number of weights is known
 FIXED = "fixed"
 LINEAR = "linear"
@@ -61,11 +59,9 @@ class Setting:
     lipschitz: float = 1.0  # C, of the loss in the model's output
     delta: float = 0.05  # the probability with which a bound may fail
     router: str = LINEAR  # one of ROUTERS
-    rademacher: float | None = None  # R_m(H) at `num_samples`, taken to fall as 1/sqrt(m)
     expert_widths: tuple[int, ...] = ()  # hidden units of expert networks, layer by layer
     num_weights: int | None = None  # of a whole classifier of which nothing else is known; else what sizes say
     bits: int = 32  # that a weight is stored in
-    num_bits: int | None = None  # that all weights are stored in together, where they differ
     training_error: float | None = None  # mean loss on the samples, with which bounds are on the risk
     code_bits: int | None = None  # length of a prefix-free code of the trained weights
 
@@ -75,11 +71,9 @@ class Setting:
 
     @property
     def experts(self) -> str:
-        """Class of the experts: LINEAR, NETWORK, OWN if only R_m(H) is known, or ANY."""
+        """Class of the experts: LINEAR, NETWORK, or ANY if only the number of weights is known."""
         if self.num_weights is not None:
             return ANY
-        if self.rademacher is not None:
-            return OWN
         if self.expert_widths:
             return NETWORK
         return LINEAR
@@ -92,21 +86,17 @@ class Setting:
         return ANY
 
     @property
-    def stored_weights(self) -> int | None:
-        """Number of weights that the samples decide, without a given router's, if known."""
+    def stored_weights(self) -> int:
+        """Number of weights that the samples decide, without a given router's."""
         if self.num_weights is not None:
             return self.num_weights
-        if self.experts == OWN:
-            return None
         layers = itertools.pairwise((self.num_features, *self.expert_widths, 1))
         router = {LINEAR: self.num_features}.get(self.router, 0)
         return self.num_experts * (sum(map(math.prod, layers)) + router)
 
     @property
-    def stored_bits(self) -> int | None:
-        """Number of bits that tell apart all classifiers with these weights, if known."""
-        if self.num_bits is not None or self.stored_weights is None:
-            return self.num_bits
+    def stored_bits(self) -> int:
+        """Number of bits that tell apart all classifiers with these weights."""
         return self.stored_weights * self.bits
 
 
@@ -133,25 +123,18 @@ class EvaluatedBound(NamedTuple):
     is_informative: bool  # below 1
     smallest_num_samples: int | None  # m from which on it is informative; None where it is not up to 2^62
     is_best: bool  # the smallest of those that hold unconditionally
-    is_implied: bool  # refuted as a statement, but implied in this setting by a smaller bound that holds
 
 
 _RESTS_ON = {NETWORK: (LEMMA_3,)}  # by the experts
 _OF_CLASS = (LOSS, SAMPLES, LIPSCHITZ, OUTPUT, NORMS, ONE)  # of a class that is bounded by its norms
 
 
-def bound(
-    *, checkpoint: Path | str | None = None, num_errors: int | None = None, **values: Any
-) -> list[EvaluatedBound]:
+def bound(**values: Any) -> list[EvaluatedBound]:
     """Return all bounds that apply to a classifier, the paper's first.
 
     Args:
-        checkpoint: weights in safetensors, a file or a folder, of which the headers are read. With `num_errors` or
-            `training_error` the weights are coded, as of a model trained on the samples.
-        num_errors: samples that this trained model gets wrong, for bounds on the risk.
         values: fields of `calculator.Setting`.
-    Raises: InvalidValueError for values out of range or in contradiction, or files that say too little, DamagedError
-        for unreadable weights, or UnknownNameError.
+    Raises: InvalidValueError for values out of range or in contradiction, or UnknownNameError for another field.
 
     Examples:
         >>> from moe_theory import generalization
@@ -159,9 +142,7 @@ def bound(
         >>> [(bound.form.id, round(bound.value, 3)) for bound in bounds if bound.is_best]
         [('product', 0.331)]
     """
-    path = None if checkpoint is None else Path(checkpoint)
-    stored_values, _ = from_files.fields(path, num_errors, values)
-    return calculate(setting_of(**(values | stored_values)))
+    return calculate(setting_of(**values))
 
 
 def setting_of(**values: Any) -> Setting:
@@ -185,7 +166,6 @@ def calculate(setting: Setting) -> list[EvaluatedBound]:
             is_informative=value < 1,
             smallest_num_samples=theory.smallest_num_samples(form.at),
             is_best=form.status == HOLDS and value == best,
-            is_implied=form.status == REFUTED and value >= best,
         )
         for form, value in zip(forms, values, strict=True)
     ]
@@ -193,7 +173,7 @@ def calculate(setting: Setting) -> list[EvaluatedBound]:
 
 def applicable_forms(setting: Setting) -> list[Form]:
     """Return the paper's bounds for each d_N, then those that hold."""
-    forms = [*_stored(setting)] if setting.experts == ANY else [*_paper_forms(setting), *_corrected_forms(setting)]
+    forms = [_stored(setting)] if setting.experts == ANY else [*_paper_forms(setting), *_corrected_forms(setting)]
     forms = [form._replace(at=_guarded(form.at)) for form in forms]
     if setting.training_error is None:
         return forms
@@ -239,9 +219,7 @@ def dimensions(setting: Setting) -> dict[str, float]:
 
 
 def rademacher(setting: Setting, num_samples: int) -> float:
-    """Return R_m(H): the user's, Lemma 3, or, by Jensen, B c / sqrt(m) for linear experts |w| <= B."""
-    if setting.rademacher is not None:
-        return setting.rademacher * math.sqrt(setting.num_samples / num_samples)
+    """Return R_m(H): Lemma 3, or, by Jensen, B c / sqrt(m) for linear experts |w| <= B."""
     if setting.experts == NETWORK:
         return float(theory.lemma_3(num_samples, setting.feature_norm, *layer_norms(setting)))
     return setting.expert_norm * setting.feature_norm / math.sqrt(num_samples)
@@ -283,8 +261,7 @@ def _corrected_forms(setting: Setting) -> Iterator[Form]:
         return corrected.fixed_router_complexity(setting.num_experts, num_samples, 1.0, *norms)  # |a(x)|^2 <= 1
 
     def product(num_samples: int) -> Any:
-        # A in place of B c: the proof needs R(H) <= A / sqrt(n) on any n inputs of an expert. An R_m(H) that is given
-        # for one m is not enough.
+        # A in place of B c: the proof needs R(H) <= A / sqrt(n) on any n inputs of an expert.
         return corrected.product_complexity(setting.num_experts, num_samples, rademacher(setting, 1))
 
     def lipschitz(num_samples: int) -> Any:
@@ -296,25 +273,23 @@ def _corrected_forms(setting: Setting) -> Iterator[Form]:
 
     if is_given:
         yield _uniform(setting, "given-router", given_router)
-    elif setting.num_active == 1 and setting.experts != OWN:
+    elif setting.num_active == 1:
         yield _uniform(setting, "product", product)
     elif is_linear:
         yield _uniform(setting, "lipschitz", lipschitz)
     if is_linear:
         yield Form("covering", covering, (*_OF_CLASS, LOGITS))
-    elif setting.experts != OWN and not is_given:
+    elif not is_given:
         yield Form("norms", lambda num_samples: _norms(setting, num_samples), (*_OF_CLASS, LOGITS))
-    yield from _stored(setting)
+    yield _stored(setting)
 
 
-def _stored(setting: Setting) -> Iterator[Form]:
-    bits = setting.stored_bits
-    if bits is not None:
+def _stored(setting: Setting) -> Form:
 
-        def stored(num_samples: int) -> Any:
-            return corrected.stored(bits, 1, num_samples, setting.delta)
+    def stored(num_samples: int) -> Any:
+        return corrected.stored(setting.stored_bits, 1, num_samples, setting.delta)
 
-        yield Form("stored", stored, (LOSS, SAMPLES, SIZES, ONE))
+    return Form("stored", stored, (LOSS, SAMPLES, SIZES, ONE))
 
 
 def _norms(setting: Setting, num_samples: int) -> Any:
@@ -347,8 +322,8 @@ def _log_patterns(setting: Setting, num_samples: int) -> float:
 def _check_numbers(setting: Setting) -> None:
     values = {name: value for name, value in dataclasses.asdict(setting).items() if value is not None}
     sizes = ("num_experts", "num_active", "num_samples", "num_features", "expert_widths")
-    counts = (*sizes, "num_weights", "bits", "num_bits")
-    amounts = ("expert_norm", "router_norm", "feature_norm", "lipschitz", "rademacher")
+    counts = (*sizes, "num_weights", "bits")
+    amounts = ("expert_norm", "router_norm", "feature_norm", "lipschitz")
     most = Whole(1, theory.MOST_SAMPLES, "no bound is looked for beyond 2^62")
     require(most, **{name: values[name] for name in counts if name in values})
     require_active(setting.num_experts, setting.num_active)
@@ -366,17 +341,11 @@ def _check_numbers(setting: Setting) -> None:
 def _check_classes(setting: Setting) -> None:
     if setting.router not in ROUTERS:
         raise unknown_name("router", setting.router, ROUTERS)
-    names = [name for name in ("expert_widths", "rademacher") if getattr(setting, name)]
-    if setting.router != LINEAR:
-        names.append("router")
-    if setting.num_weights is not None and names:
+    if setting.num_weights is not None and (setting.expert_widths or setting.router != LINEAR):
         raise InvalidValueError(
-            f"num_weights is for a classifier of which nothing else is known, not even {names[0]}. Drop one of both.",
+            "num_weights is for a classifier of which nothing else is known, not even expert_widths or the router. "
+            "Drop one of both.",
             argument="num_weights",
-        )
-    if setting.rademacher is not None and setting.expert_widths:
-        raise InvalidValueError(
-            "rademacher stands in for what follows from expert_widths. Drop one of both.", argument="rademacher"
         )
     with np.errstate(over="ignore"):
         capacity = rademacher(setting, 1)

@@ -1,13 +1,8 @@
 """`moe-theory bound`."""
 
-import contextlib
-import re
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Annotated, Any
 
-from moe_theory.core.errors import InvalidValueError
-from moe_theory.plot.commands import Option, option_names
+from moe_theory.plot.commands import Option
 from moe_theory.plot.document import Document
 
 NumExperts = Annotated[int | None, Option("T, number of experts.", ("--experts", "--num-experts"), default=8)]
@@ -34,9 +29,6 @@ Lipschitz = Annotated[
     Option("C, of the loss in the model's output; such as 0.5 for the ramp loss clip((1 - y f)/2, 0, 1).", default=1.0),
 ]
 Delta = Annotated[float | None, Option("Probability with which each bound may fail.", default=0.05)]
-Rademacher = Annotated[
-    float | None, Option("Your own R_m(H), of experts of any kind, measured at this m.", metavar="R")
-]
 ExpertWidths = Annotated[
     tuple[int, ...] | None,
     Option(
@@ -45,15 +37,11 @@ ExpertWidths = Annotated[
         metavar="INTEGER",
     ),
 ]
-Checkpoint = Annotated[
-    Path | None,
-    Option(
-        "Weights in safetensors, a file or a folder, of which headers alone are read; with --errors the weights "
-        "are coded, for a bound on the risk of this one model."
-    ),
+TrainingError = Annotated[
+    float | None, Option("Mean loss of a trained model on its m samples, for bounds on the risk.", metavar="Q")
 ]
-NumErrors = Annotated[
-    int | None, Option("Samples, of the --samples it was trained on, that the model gets wrong.", ("--errors",))
+CodeBits = Annotated[
+    int | None, Option("Length of a prefix-free code of the trained weights, such as 8 times their bytes under zlib.")
 ]
 NumWeights = Annotated[
     int | None,
@@ -80,10 +68,9 @@ def bound(
     feature_norm: FeatureNorm = None,
     lipschitz: Lipschitz = None,
     delta: Delta = None,
-    rademacher: Rademacher = None,
     expert_widths: ExpertWidths = None,
-    checkpoint: Checkpoint = None,
-    num_errors: NumErrors = None,
+    training_error: TrainingError = None,
+    code_bits: CodeBits = None,
     num_weights: NumWeights = None,
     bits: Bits = None,
 ) -> Bounds:
@@ -91,16 +78,16 @@ def bound(
 
     Of each bound: its value, whether it is informative (the loss is in [0, 1], so a bound of 1 or more says nothing),
     from how many samples on, whether it holds or is refuted, and its hypotheses. Experts and router are linear by
-    default. With --checkpoint and --errors the bound is on the risk of that model. A router that is
-    fixed, or a mean loss in place of errors: `generalization.bound` in Python.
+    default. With --training-error the bounds are on the risk of a trained model. A router that is fixed:
+    `generalization.bound` in Python.
 
     Examples:
         moe-theory bound --experts 8 --active 1 --samples 1000000
         moe-theory bound --expert-width 64 --samples 1e9
         moe-theory bound --weights 46.7e9 --bits 16 --samples 1e12
-        moe-theory bound --checkpoint model.safetensors --errors 150 --samples 1437
+        moe-theory bound --training-error 0.1 --code-bits 700 --samples 1437
     """
-    from moe_theory.generalization import calculator, from_files, report
+    from moe_theory.generalization import calculator, report
 
     fields: dict[str, Any] = {
         "num_experts": num_experts,
@@ -112,33 +99,18 @@ def bound(
         "feature_norm": feature_norm,
         "lipschitz": lipschitz,
         "delta": delta,
-        "rademacher": rademacher,
         "expert_widths": expert_widths,
+        "training_error": training_error,
+        "code_bits": code_bits,
         "num_weights": num_weights,
         "bits": bits,
     }
     arguments = {name: value for name, value in fields.items() if value is not None}
-    with _options_in_messages(option_names(bound)):
-        stored, file_notes = from_files.fields(checkpoint, num_errors, arguments)
-        setting = calculator.setting_of(**(arguments | stored))
-        bounds = calculator.calculate(setting)
+    setting = calculator.setting_of(**arguments)
+    bounds = calculator.calculate(setting)
     notes = []
     if "num_samples" not in arguments:
         notes = [f"m = {calculator.Setting.num_samples:,} is the default of --samples."]
-    if setting.num_weights is not None and "num_experts" not in stored:
+    if setting.num_weights is not None:
         notes.append("T, k and d play no part in bounds on weights of which nothing else is known.")
-    notes += file_notes
     return report.document(setting, bounds, notes)
-
-
-@contextlib.contextmanager
-def _options_in_messages(options: dict[str, str]) -> Iterator[None]:
-    """Errors that name fields of a setting name options instead."""
-    try:
-        yield
-    except InvalidValueError as error:
-        names = "|".join(
-            rf"{name}(?=\b)" if "_" in name else rf"{name}(?==)" for name in sorted(options, key=len, reverse=True)
-        )
-        words = re.sub(rf"(?<![\w./-])({names})", lambda match: options[match[1]], str(error))
-        raise InvalidValueError(re.sub(r"(--[a-z-]+)=", r"\1 ", words)) from None

@@ -14,7 +14,6 @@ from moe_theory.plot.document import Document
 from moe_theory.plot.markdown import filled
 
 SCHEMA = "moe-theory/bounds/1"
-TRUE_HERE = "*"  # marks a bound that is refuted as a statement, but true in this setting
 COLUMNS = ("bound", "d_N", "value", "informs from m =", "status")
 MOST_DIGITS = 9  # of a count that is shown in full
 
@@ -67,7 +66,6 @@ RESTS_ON = {calculator.LEMMA_3: "R_m(H) by Lemma 3 as printed, whose source has 
 EXPERTS = {  # in words; `{...}` are fields of the setting
     calculator.LINEAR: "linear, |w| <= {expert_norm:g}",
     calculator.NETWORK: "networks of hidden layers {expert_widths}, Frobenius norms of {expert_norm:g} each",
-    calculator.OWN: "any, with R_m(H) falling as 1/sqrt(m)",
 }
 ROUTERS = {calculator.FIXED: "fixed before the samples are seen", calculator.LINEAR: "linear, |v| <= {router_norm:g}"}
 LACKING = (
@@ -137,8 +135,6 @@ def remarks(bounds: Sequence[EvaluatedBound]) -> list[tuple[str, str]]:
     for bound in {bound.form.name: bound for bound in bounds}.values():
         needs = ", ".join(sorted(letters[need] for need in _needs(bound)))
         lines.append((WORDS[bound.form.name].title, f"{WORDS[bound.form.name].remark}; needs {needs}"))
-    if any(map(_is_true_here, bounds)):
-        lines.append((TRUE_HERE, "true in this setting: no smaller than a bound that holds"))
     best = next((bound for bound in bounds if bound.is_best), None)
     if best is None:
         lines.append(("nothing holds", LACKING))
@@ -162,7 +158,6 @@ def _body(setting: Setting, bounds: Sequence[EvaluatedBound], notes: Sequence[st
             "status": bound.form.status,
             "rests_on": list(bound.form.rests_on),
             "is_best": bound.is_best,
-            "is_implied": bound.is_implied,
         }
         for bound in bounds
     ]
@@ -180,8 +175,6 @@ def _body(setting: Setting, bounds: Sequence[EvaluatedBound], notes: Sequence[st
 def status(bound: EvaluatedBound) -> str:
     if bound.is_best:
         return f"{bound.form.status}, best"
-    if _is_true_here(bound):
-        return f"{bound.form.status} {TRUE_HERE}"
     return bound.form.status
 
 
@@ -200,10 +193,6 @@ def _dimension(bound: EvaluatedBound) -> str:
     if bound.form.dimension == calculator.BOTH:
         reading = ""
     return count(bound.form.natarajan) + reading
-
-
-def _is_true_here(bound: EvaluatedBound) -> bool:
-    return bound.is_implied and bound.is_informative
 
 
 def _value(value: float) -> str:

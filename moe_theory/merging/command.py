@@ -20,19 +20,8 @@ PolicyName = Annotated[
         metavar="NAME",
     ),
 ]
-ReadingName = Annotated[
-    str,
-    Option(
-        "How Tanbr splits and where its candidates are: as Algorithm 1 says, or as another reading of the paper.",
-        metavar="NAME",
-    ),
-]
 Slots = Annotated[int, Option("Slots at most.")]
 SlotSize = Annotated[int, Option("Requests in a slot.")]
-Drift = Annotated[
-    float, Option("How far the task mix drifts: with 1, shares go up and down by a factor of up to e in 500 slots.")
-]
-MaxActive = Annotated[int | None, Option("B, experts that a merge may use at most.", default_words="all")]
 Seed = Annotated[int, Option("Seed of all random numbers.")]
 OutFolder = Annotated[Path, Option("Folder for the numbers and the picture.")]
 Results = Annotated[
@@ -47,11 +36,8 @@ Results = Annotated[
 def merge(
     *,
     policy: PolicyName = "tanbr",
-    reading: ReadingName = "random-split",
     slots: Slots = 200,
     slot_size: SlotSize = 128,
-    drift: Drift = 0.0,
-    max_active: MaxActive = None,
     seed: Seed = 0,
     out: OutFolder = Path("runs/merge"),
     terminal: Terminal,
@@ -67,7 +53,6 @@ def merge(
         moe-theory merge --policy all
     """
     from moe_theory.merging import Dims, compare, online, policies, report
-    from moe_theory.merging import reading as reading_named
     from moe_theory.merging.testbed import tasks as testbed
     from moe_theory.merging.testbed import training
     from moe_theory.runs.files import prepare_folder
@@ -76,22 +61,18 @@ def merge(
         raise InvalidValueError(
             f"slots={slots} and slot_size={slot_size} must be at least 1. Raise them.", argument="slots"
         )
-    # Unknown names are refused before anything is trained.
-    named_reading = reading_named(reading)
     recipe = testbed.Recipe()
-    if policy != ALL:
+    if policy != ALL:  # unknown names are refused before anything is trained
         policies.named(policy, Dims())
-    if max_active is not None:
-        online.params_for(policy, recipe.num_experts, named_reading, max_active)
     folder = prepare_folder(out, (report.TABLE, report.PICTURE))
     model = training.trained(recipe, terminal.say)
     data = testbed.examples(recipe, testbed.VALIDATION)
 
     def open_stream() -> "Stream":
-        return online.drawn(model, data, recipe.num_tasks, slots, slot_size, drift, seed)
+        return online.drawn(model, data, recipe.num_tasks, slots, slot_size, seed)
 
     names = None if policy == ALL else list(dict.fromkeys((policy, policies.AVERAGE)))
-    by_policy = compare(open_stream, names, num_slots=slots, reading=named_reading, max_active=max_active, seed=seed)
+    by_policy = compare(open_stream, names, num_slots=slots, seed=seed)
     if policy == ALL:
         return report.document(by_policy, {"policies": report.compared(by_policy)}, folder)
     body = {"policy": policy, **report.served(by_policy[policy], by_policy[policies.AVERAGE])}

@@ -313,15 +313,11 @@ def _accuracies(model: Model, weights: Any, inputs: Any, labels: Any, tasks: Any
     return arrivals.accuracies(logits, labels, tasks, num_tasks)
 
 
-def drawn(model: Model, data: Examples, num_tasks: int, num_slots: int, size: int, drift: float, seed: int) -> Requests:
-    """Return a stream of slots with `size` examples each, whose tasks follow `mix_of` with this drift.
-
-    Raises: InvalidValueError for a negative or non-finite drift.
-    """
+def drawn(model: Model, data: Examples, num_tasks: int, num_slots: int, size: int, seed: int) -> Requests:
+    """Return a stream of slots with `size` examples each, whose tasks follow `mix_of`."""
     key = root_key(seed)
-    params = Params(mix_drift=drift)
+    params = Params(mix_drift=0.0)
     dims = Dims(num_tasks=num_tasks)
-    check_params(dims, params)
     tasks = draw_tasks(step_key(key, jnp.int32(0)), dims, params)
     examples = jax.tree.map(jnp.asarray, data)
     mixes = jax.vmap(lambda time: mix_of(tasks, time, params))(jnp.arange(1, num_slots + 1, dtype=jnp.int32))

@@ -3,8 +3,6 @@
 A positional-only parameter is an argument of the command, others are options.
 """
 
-import inspect
-import typing
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -46,12 +44,3 @@ class Interruption(KeyboardInterrupt):
 def option_of(hint: Any) -> Option:
     options = (part for part in getattr(hint, "__metadata__", ()) if isinstance(part, Option))
     return next(options, Option(""))
-
-
-def option_names(function: Callable[..., Any]) -> dict[str, str]:
-    hints = typing.get_type_hints(function, include_extras=True)
-    return {
-        name: option_of(hints[name]).names_of(name)[0]
-        for name, parameter in inspect.signature(function).parameters.items()
-        if parameter.kind is not parameter.POSITIONAL_ONLY and hints[name] is not Terminal
-    }

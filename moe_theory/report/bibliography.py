@@ -3,13 +3,13 @@
 import dataclasses
 import functools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import moe_theory
 from moe_theory.core.errors import DeclarationError, enclosed
 from moe_theory.core.papers import declaration_of, find_paper, ordered_names, paper_names
 from moe_theory.plot.document import Document
-from moe_theory.verification.catalog import answers_for, catalog_of, statements
+from moe_theory.verification.catalog import answers_for
 from moe_theory.verification.verdict import Report
 
 SCHEMA = "moe-theory/citation/2"  # of the document that `report --cite` prints
@@ -19,14 +19,11 @@ _SOFTWARE = r"""@misc{moe-theory,
   author = {{The moe\_theory developers}},
   note = {Version VERSION},
 }"""
-_ENTRY = re.compile(r"@\w+\s*\{\s*(?P<key>[^\s,{}]+)\s*,(?P<fields>.*)\}\s*", re.DOTALL)
-_BRACED = r"[^{}]|\{(?:[^{}]|\{[^{}]*\})*\}"
-_FIELD = re.compile(rf'(\w+)\s*=\s*(?:\{{((?:{_BRACED})*)\}}|"((?:{_BRACED})*?)"|(\w+))\s*(?:,|$)')
+_FIELD = re.compile(r"(\w+)\s*=\s*\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}")
 
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
-    key: str
     fields: dict[str, str]
     text: str
 
@@ -60,16 +57,12 @@ def entry_of(paper: str) -> Entry | None:
 
 
 def _parsed(text: str) -> Entry:
-    match = _ENTRY.fullmatch(text)
-    fields: dict[str, str] = {}
-    if match:
-        for name, *values in _FIELD.findall(match["fields"]):
-            fields[name.lower()] = " ".join("".join(values).split())
-    if match is None or not {"title", "author"} <= fields.keys():
+    fields = {name.lower(): " ".join(value.split()) for name, value in _FIELD.findall(text)}
+    if not text.startswith("@") or not {"title", "author"} <= fields.keys():
         raise DeclarationError(
             f"citation {text[:40]!r} must be one BibTeX entry, @article{{key, title = {{...}}, author = {{...}}, ...}}."
         )
-    return Entry(match["key"], fields, text)
+    return Entry(fields, text)
 
 
 def title_of(paper: str) -> str:
@@ -82,7 +75,7 @@ def title_of(paper: str) -> str:
 
 
 def document(report: Report) -> Document:
-    papers = cited_papers((verdict.paper, verdict.claim) for verdict in report.verdicts)
+    papers = cited_papers({verdict.paper for verdict in report.verdicts})
     version = report.versions.get("moe-theory", moe_theory.__version__)
     works = [software(version), *filter(None, map(entry_of, papers))]  # those without an entry are left out
     entries = "\n\n".join(work.text for work in works)
@@ -91,16 +84,11 @@ def document(report: Report) -> Document:
     )
 
 
-def cited_papers(judged: Iterable[tuple[str, str]]) -> list[str]:
-    """Return the papers by rank from the paper and the id of each claim."""
-    papers: set[str] = set()
-    for paper, claim in dict.fromkeys(judged):
-        papers.update(papers_of(paper, claim))
+def cited_papers(papers: Iterable[str]) -> list[str]:
+    """Return the papers, or those that they test the figures of, by rank."""
+    names: set[str] = set()
+    for paper in papers:
+        tested = answers_for(paper) if paper in paper_names() else ()
+        names.update(tested or [paper])
     order = {name: place for place, name in enumerate(ordered_names())}
-    return sorted(papers, key=lambda paper: order.get(paper, len(order)))
-
-
-def papers_of(paper: str, claim: str) -> Sequence[str]:
-    if paper not in paper_names() or not answers_for(paper) or claim not in catalog_of(paper).claims:
-        return [paper]
-    return [name for name in answers_for(paper) if any(claim in statement.roles for statement in statements(name))]
+    return sorted(names, key=lambda name: order.get(name, len(order)))

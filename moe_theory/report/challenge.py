@@ -12,13 +12,11 @@ _OUTCOMES = {"break": ("fails", "no counterexample"), "rescue": ("holds", "none 
 _UNFLIPPED = {"break": "unbroken", "rescue": "not rescued"}
 
 
-def headline(search: Challenge, has_number: bool = True) -> str:
+def headline(search: Challenge) -> str:
     """Return the flip, if any."""
     if search.flips:
         return " and ".join(f"{_FLIPPED[search.sought]} at {placed(flip.setting)}" for flip in search.flips)
-    words = _UNFLIPPED[search.sought]
-    if has_number:
-        words += f" at {_count(search.settings, 'setting')}"
+    words = f"{_UNFLIPPED[search.sought]} at {_count(search.settings, 'setting')}"
     if not search.is_thorough:
         words += ", too few for the ends of all axes"
     if search.sought == "break" and search.nearest.violation > 0:

@@ -2,18 +2,15 @@
 
 import dataclasses
 import itertools
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from moe_theory.plot.document import Document
-from moe_theory.plot.symbols import plain
 from moe_theory.report.rendering import document_text
-from moe_theory.report.wording import claimed, decisive, measured
 from moe_theory.verification.recorded import recorded_searches, recorded_verdicts
 from moe_theory.verification.statement import declared
-from moe_theory.verification.status import Judged, StatementStatus, deciding, judged
+from moe_theory.verification.status import Judged, StatementStatus, judged
 from moe_theory.verification.verdict import AS_RECORDED, OWN_SYSTEM, Report, Statement, Status, Verdict
 
 SCHEMA = "moe-theory/system/2"
@@ -25,16 +22,14 @@ class StatementPair(NamedTuple):
     printed: str  # its status
     own: str
     differs: bool  # whether both are decided under a reading, and otherwise
-    verdicts: tuple[Verdict | None, Verdict | None]  # on one claim under one reading, printed and own
     inapplicable: dict[str, str]  # claims that do not apply to one's own, each with why
 
     def to_json(self) -> dict[str, Any]:
-        verdicts = [verdict and verdict.to_json() for verdict in self.verdicts]
         return {
             "statement": self.name,
             "differs": self.differs,
-            "printed": {"status": self.printed, "verdict": verdicts[0]},
-            "own": {"status": self.own, "verdict": verdicts[1]},
+            "printed": {"status": self.printed},
+            "own": {"status": self.own},
             "does_not_apply": self.inapplicable,
         }
 
@@ -46,9 +41,8 @@ def compared(report: Report) -> list[StatementPair]:
 
 
 def _pair(statement: Statement, recorded: Sequence[Verdict], run: Sequence[Verdict]) -> StatementPair:
-    run_verdicts = [verdict for verdict in run if verdict.claim in statement.roles]
     own_verdicts = []
-    for verdict in run_verdicts:
+    for verdict in (verdict for verdict in run if verdict.claim in statement.roles):
         reading, *also = (name.partition(f", {OWN_SYSTEM}")[0] for name in (verdict.reading, *verdict.also))
         own_verdicts.append(dataclasses.replace(verdict, reading=reading, also=also))
     settings = set(itertools.chain.from_iterable(verdict.settings for verdict in own_verdicts))
@@ -62,7 +56,6 @@ def _pair(statement: Statement, recorded: Sequence[Verdict], run: Sequence[Verdi
     with_proofs = judged(declaration, printed, recorded_searches([statement]).get(statement.name))
     by_runs = judged(statement, [*inapplicable, *shared])
     own_judgement = judged(statement, own_verdicts)
-    verdict, own_verdict = _verdicts(statement, shared, own_verdicts, own_judgement)
     is_inapplicable = reasons and not own_judgement.by_reading
     own_statuses = _statuses(own_judgement)
     pairs = [{status, own_statuses[name]} for name, status in _statuses(by_runs).items() if name in own_statuses]
@@ -74,30 +67,12 @@ def _pair(statement: Statement, recorded: Sequence[Verdict], run: Sequence[Verdi
         printed=printed_words,
         own="does not apply" if is_inapplicable else own_judgement.words,
         differs=any(len(pair) > 1 and not pair & _UNDECIDED for pair in pairs),
-        verdicts=(verdict, own_verdict and run_verdicts[own_verdicts.index(own_verdict)]),
         inapplicable=reasons,
     )
 
 
 def _statuses(judgement: Judged) -> dict[str, StatementStatus]:
     return {reading: finding.status for reading, finding in judgement.by_reading.items()}
-
-
-def _verdicts(
-    statement: Statement, printed: Sequence[Verdict], own_verdicts: Sequence[Verdict], own_judgement: Judged
-) -> tuple[Verdict | None, Verdict | None]:
-    best = decisive(own_judgement, own_verdicts)
-    by_setting: dict[tuple[str, str], Verdict] = {}
-    for verdict in printed:
-        by_setting |= {(verdict.claim, setting): verdict for setting in verdict.settings}
-    telling = [verdict for verdict in own_verdicts if verdict.claim in deciding(statement)]
-    pairs = [(by_setting.get((verdict.claim, verdict.setting)), verdict) for verdict in telling]
-
-    def rank(pair: tuple[Verdict | None, Verdict]) -> tuple[bool, bool]:
-        statuses = {verdict.status for verdict in pair if verdict}
-        return statuses != {Status.SUPPORTED, Status.REFUTED}, pair[1] is not best
-
-    return min(pairs, key=rank, default=(None, None))
 
 
 def comparison(report: Report, paths: Sequence[Path] = ()) -> Document:
@@ -116,7 +91,7 @@ def comparison(report: Report, paths: Sequence[Path] = ()) -> Document:
             reasons |= pair.inapplicable
         return document_text(
             "comparison.md",
-            rows=[(pair.name, pair.printed, pair.own, *map(numbers_of, pair.verdicts)) for pair in pairs],
+            rows=[(pair.name, pair.printed, pair.own) for pair in pairs],
             inapplicable=reasons,
             report=report,
             published_error=sum(verdict.error for verdict in report.verdicts if verdict.reason.endswith(AS_RECORDED)),
@@ -125,11 +100,3 @@ def comparison(report: Report, paths: Sequence[Path] = ()) -> Document:
         )
 
     return Document(body, text, SCHEMA)
-
-
-def numbers_of(verdict: Verdict | None) -> str:
-    if verdict is None or not verdict.replicates:
-        return ""
-    if math.isnan(verdict.observed):
-        return str(verdict.status)
-    return f"{measured(verdict)}; {plain(claimed(verdict))}"

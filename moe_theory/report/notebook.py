@@ -25,7 +25,7 @@ def html(value: Any) -> str:
     if isinstance(value, Statement):
         verdicts = recorded.recorded_verdicts([value])
         (judgement,) = recorded.judged_with_searches([value], verdicts)
-        return rendering.html_card(judgement, verdicts, rendering.NOTEBOOK)
+        return rendering.html_card(judgement, verdicts)
     if isinstance(value, Verdict):
         from matplotlib.figure import Figure
 

@@ -6,7 +6,6 @@ from typing import Any
 
 from moe_theory.core.errors import shown
 
-WIDTH = 320.0  # of a number line, in its own units
 ROUNDING = 1e-12  # relative, of a standard error that is none
 
 
@@ -43,11 +42,3 @@ def setting(value: Any) -> str:
     if is_fraction and not (float(value).is_integer() and abs(float(value)) < 1e6):
         return f"{value:.4g}"
     return shown(value)
-
-
-def size(number_of_bytes: float) -> str:
-    for unit in ("B", "kB", "MB", "GB"):
-        if number_of_bytes < 1000:
-            return f"{number_of_bytes:.3g} {unit}"
-        number_of_bytes /= 1000
-    return f"{number_of_bytes:,.1f} TB"

@@ -1,7 +1,6 @@
 """Reports on disk, as page, Markdown and JSON, and merged reports."""
 
 import dataclasses
-import itertools
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -13,11 +12,10 @@ from moe_theory.report.rendering import to_html
 from moe_theory.runs.files import sealed, unsealed, write_together
 from moe_theory.verification import recorded
 from moe_theory.verification.catalog import answered, answers_for
-from moe_theory.verification.verdict import ID_WORDS, Report, Statement, Status, Verdict, is_id
+from moe_theory.verification.verdict import Report, Statement, Status, Verdict
 
 SCHEMA = "moe-theory/verdicts/6"
 NUMBERS = "verdicts.json"  # what verifying writes
-DEPTH = 3  # folders below the one that is named in which reports are looked for
 PAGE_NAMES = ("report.html",)  # what is made of it
 REPORT_JSON = "report.json"  # the numbers of pages that are made again
 OWN_NAMES = (*PAGE_NAMES, REPORT_JSON)
@@ -81,13 +79,10 @@ def read_reports(paths: Iterable[str | os.PathLike[str]]) -> Report:
     """Return the reports at `paths` as one, where later verdicts on a claim under a reading replace earlier ones.
 
     Args:
-        paths: files, or folders, which stand for each `verdicts.json` in and below them, or else for their
-            `report.json`.
+        paths: files, or folders, which stand for their `verdicts.json`, or else for their `report.json`.
     Raises: DamagedError for missing, damaged or incompatible reports.
     """
-    files = list(dict.fromkeys(itertools.chain.from_iterable(_files(Path(path)) for path in paths)))
-    if not files:
-        raise DamagedError(f"there is no report to read: name a folder that holds {NUMBERS}.")
+    files = list(dict.fromkeys(_file(Path(path)) for path in paths))
     return merged([_read(file) for file in files], [str(file) for file in files])
 
 
@@ -156,22 +151,11 @@ def merged(reports: Sequence[Report], names: Sequence[str]) -> Report:
     )
 
 
-def numbers_below(folder: Path) -> list[Path]:
-    return sorted(itertools.chain.from_iterable(folder.glob("*/" * depth + NUMBERS) for depth in range(DEPTH + 1)))
-
-
-def _files(path: Path) -> list[Path]:
-    if path.is_file():
-        return [path]
-    if not path.is_dir():
-        fault = "is neither a file nor a folder" if path.exists() else "does not exist"
-        raise DamagedError(f"{path} {fault}: name a folder that `moe-theory verify --out` wrote.")
-    files = numbers_below(path) or [file for file in [path / REPORT_JSON] if file.is_file()]
-    if not files:
-        raise DamagedError(
-            f"{path} holds no {NUMBERS}, nor does a folder below it: name one that `moe-theory verify --out` wrote."
-        )
-    return files
+def _file(path: Path) -> Path:
+    for file in (path, path / NUMBERS, path / REPORT_JSON):
+        if file.is_file():
+            return file
+    raise DamagedError(f"{path} holds no {NUMBERS}: name a folder that `moe-theory verify --out` wrote.")
 
 
 def _read(path: Path) -> Report:
@@ -187,35 +171,6 @@ def _read(path: Path) -> Report:
             "command that wrote it again."
         )
     try:
-        report = Report.from_json(document)
-        check(report.verdicts)
+        return Report.from_json(document)
     except DamagedError as failure:
         raise DamagedError(f"{path} is not a whole report ({failure}). Run the command that wrote it again.") from None
-    return report
-
-
-def check(verdicts: Sequence[Verdict]) -> None:
-    """Check that a page can show the verdicts.
-
-    Raises: DamagedError for an invalid id, two verdicts on a claim under one reading, or a curve with uneven columns or
-        places below 0.
-    """
-    pairs = set()
-    for place, verdict in enumerate(verdicts):
-        path = f"verdicts[{place}]"
-        curve = verdict.curve
-        for field, id in {"claim": verdict.claim, "replaced_by": verdict.replaced_by}.items():
-            if id is not None and not is_id(id):
-                raise DamagedError(f"{path}.{field}={shortened(id)} must be {ID_WORDS}")
-        for setting in verdict.settings:
-            if (verdict.claim, setting) in pairs:
-                raise DamagedError(
-                    f"{path}.claim={shortened(verdict.claim)} has two verdicts under {shortened(setting)}"
-                )
-            pairs.add((verdict.claim, setting))
-        if curve is None:
-            continue
-        if len({len(column) for column in vars(curve).values() if column is not None}) > 1:
-            raise DamagedError(f"{path}.curve has columns of different lengths")
-        if not all(at > 0 for at in curve.abscissa or ()):
-            raise DamagedError(f"{path}.curve.abscissa={shortened(curve.abscissa)} must be positive numbers")

@@ -1,17 +1,14 @@
-"""Pictures of a verdict: its number line, and observed against predicted over components."""
+"""Pictures of a verdict: observed against predicted over components."""
 
 import math
 import re
-import textwrap
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.plot.style import our_style
-from moe_theory.report.numbers import WIDTH, number
-from moe_theory.report.wording import allowed_range, allowed_sides, allowed_words
+from moe_theory.report.wording import allowed_sides
 from moe_theory.runs.files import plain
 from moe_theory.verification.verdict import Curve, Verdict
 
@@ -19,87 +16,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-INSET = 12.0  # of the picture, in its own units
-_LABEL_ROOM = 34.0  # what a number takes on it
-_ROOM = 0.08  # of the span, beyond the outermost number
-
-
-class NumberLine(NamedTuple):
-    zero: float
-    estimate: float
-    low: float
-    high: float
-    is_open_low: bool  # no end on that side: an arrow
-    is_open_high: bool
-    allowed: tuple[float, float]
-    limits: list[tuple[float, str]]  # the ends of what is allowed, with their numbers where these have room
-    label: str  # of the estimate
-    words: str
-
-
-def number_line(verdict: Verdict) -> NumberLine | None:
-    is_identity = verdict.kind == "identity"
-    estimate = verdict.observed if is_identity else verdict.observed - verdict.predicted
-    if not math.isfinite(estimate):
-        return None
-    has_interval = not is_identity and any(math.isfinite(end) for end in verdict.interval)
-    low, high = verdict.interval if has_interval else (estimate, estimate)
-    margin = verdict.margin if math.isfinite(verdict.margin) else 0.0
-    allowed_low, allowed_high = allowed_range(verdict, margin)
-    limits = [limit for limit in (allowed_low, allowed_high) if math.isfinite(limit)]
-    values = [value for value in (0.0, estimate, low, high, *limits) if abs(value) < LARGEST_DRAWN]
-    room = _ROOM * (max(values) - min(values)) or 1.0
-    start = min(values) - room
-    stop = max(values) + room
-
-    def place(value: float) -> float:
-        share = (min(max(value, start), stop) - start) / (stop - start)
-        return round(INSET + (WIDTH - 2 * INSET) * share, 2)
-
-    def place_end(value: float, limit: float) -> float:
-        if math.isfinite(value):
-            return place(value)
-        return limit
-
-    def limit_label(limit: float) -> str:
-        if abs(place(limit) - place(0.0)) > _LABEL_ROOM:
-            return number(limit)
-        return ""
-
-    return NumberLine(
-        zero=place(0.0),
-        estimate=place(estimate),
-        low=place_end(low, 0.0),
-        high=place_end(high, WIDTH),
-        is_open_low=not math.isfinite(low),
-        is_open_high=not math.isfinite(high),
-        allowed=(place_end(allowed_low, 0.0), place_end(allowed_high, WIDTH)),
-        limits=[(place(limit), limit_label(limit)) for limit in limits if limit != 0],
-        label=number(estimate),
-        words=_words(verdict, estimate, margin, has_interval),
-    )
-
-
-def _words(verdict: Verdict, estimate: float, margin: float, has_interval: bool) -> str:
-    if verdict.kind == "identity":
-        return f"The largest error is {number(estimate)}; errors up to {number(margin)} are allowed."
-    low, high = verdict.interval
-    kind = "exact" if verdict.is_exact else "asymptotic"
-    interval = f", {kind} interval from {number(low)} to {number(high)}" if has_interval else ""
-    return (
-        f"Observed − predicted is {number(estimate)}{interval}; the claim allows it {allowed_words(verdict, margin)}."
-    )
-
-
 PLOT_SIZE = (4.6, 2.0)  # in inches
-NARROW_WIDTH = 2.8  # of a plot with few components
-FEW_COMPONENTS = 3
 PLOT_EDGES = {"left": 0.55, "right": 0.3, "bottom": 0.27, "top": 0.3}  # inches around a plot's axes
 MAX_LABELS = 5  # on a panel's axis
 LETTER_POINTS = 4.4  # width of a letter of a label
 LINE_INCHES = 0.13  # height of a line of a label
 SIDE_ROOM = 0.06  # of a rate's grid, on either side of it
-HELD = "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}"
 SYMBOLS = {"sigma_0": "σ₀", "Gamma": "Γ"}
 LARGEST_DRAWN = 1e150  # squares and ratios of what is drawn must be numbers
 PREDICTED: dict[str, Any] = {
@@ -159,44 +81,25 @@ def _fill(figure: "Figure", verdict: Verdict, curve: Curve) -> None:
 
 def plot_size(curve: Curve) -> tuple[float, float]:
     ticks = tick_labels(curve)
-    lines = max(words.count("\n") for words in ticks.words) + bool(ticks.shared)
-    return _plot_width(curve), PLOT_SIZE[1] + LINE_INCHES * lines
-
-
-def _plot_width(curve: Curve) -> float:
-    if len(curve.labels) <= FEW_COMPONENTS:
-        return NARROW_WIDTH
-    return PLOT_SIZE[0]
+    lines = max(words.count("\n") for words in ticks.words)
+    return PLOT_SIZE[0], PLOT_SIZE[1] + LINE_INCHES * lines
 
 
 class TickLabels(NamedTuple):
     step: int  # every `step`-th component has one
     words: list[str]  # of those
-    shared: str  # what is the same for all components, said once
 
 
 def tick_labels(curve: Curve) -> TickLabels:
-    """Return at most five labels side by side, in lines, with a shared name once."""
-    labels = list(curve.labels)
+    """Return at most five labels side by side, with a line for each part."""
+    labels = [label.replace(", ", "\n") for label in curve.labels]
     for name, symbol in SYMBOLS.items():
         labels = [label.replace(name, symbol) for label in labels]
-    names = {label.rpartition(" = ")[0] for label in labels}
-    shared = names.pop() if len(names) == 1 and len(labels) > 1 else ""
-    if shared:
-        labels = [label.rpartition(" = ")[2] for label in labels]
-    width = 72 * (_plot_width(curve) - PLOT_EDGES["left"] - PLOT_EDGES["right"]) / LETTER_POINTS  # in letters
-    words = " ".join(labels).replace(" = ", HELD).split(" ")
-    fitting = max(int(width / (max(map(len, words)) + 1)), 1)  # of the longest words side by side
+    letters = 72 * (PLOT_SIZE[0] - PLOT_EDGES["left"] - PLOT_EDGES["right"]) / LETTER_POINTS
+    longest = max(len(line) for line in "\n".join(labels).split("\n"))
+    fitting = max(int(letters / (longest + 1)), 1)
     step = math.ceil(len(labels) / min(MAX_LABELS, fitting))
-    texts = labels[::step]
-    room = max(int(width / min(len(labels), MAX_LABELS)) - 1, 1)
-    wrapped = []
-    for label in texts:
-        lines = []
-        for part in label.split(", "):
-            lines += textwrap.wrap(part.replace(" = ", HELD), room, break_long_words=False)
-        wrapped.append("\n".join(lines).replace(HELD, " = "))
-    return TickLabels(step, wrapped, shared)
+    return TickLabels(step, labels[::step])
 
 
 def picture_words(curve: Curve) -> str:
@@ -232,10 +135,9 @@ def draw_curve(panel: "Axes", verdict: Verdict, curve: Curve) -> None:
         _set_log_ranges(panel, np.maximum(places, 1 / LARGEST_DRAWN), np.r_[ends, observed[np.isfinite(observed)]])
     else:
         _shade_allowed(panel, verdict, predicted, margin, ends)
-    panel.yaxis.set_major_formatter(lambda value, _: _written(value, panel.get_yticks().tolist()))
+    panel.yaxis.set_major_formatter(lambda value, _: re.sub(r"e\+?(-?)0*", r"e\1", f"{value:.3g}"))
     ticks = tick_labels(curve)
     panel.set_xticks(places[:: ticks.step], [_as_text(words) for words in ticks.words])
-    panel.set_xlabel(_as_text(ticks.shared))
 
 
 def _clip(values: list[float]) -> np.ndarray:
@@ -244,13 +146,6 @@ def _clip(values: list[float]) -> np.ndarray:
 
 def _as_text(words: str) -> str:
     return plain(words.replace("$", r"\$"))
-
-
-def _written(value: float, ticks: Sequence[float]) -> str:
-    digits = 3
-    while digits < 9 and len({f"{tick:.{digits}g}" for tick in ticks}) != len(ticks):
-        digits += 1
-    return re.sub(r"e\+?(-?)0*", r"e\1", f"{value:.{digits}g}")
 
 
 def _shade_allowed(

@@ -1,6 +1,5 @@
 """Records of runs of `moe-theory verify`."""
 
-import dataclasses
 import itertools
 import re
 import shlex
@@ -28,45 +27,21 @@ from moe_theory.verification.verdict import Report
 
 class PaperRecord(NamedTuple):
     path: Path
-    run: Recorded
-
-    @property
-    def paper(self) -> str:
-        return self.run.paper
-
-    @property
-    def counts(self) -> dict[str, int]:
-        return {"verdicts": len(self.run.verdicts)}
-
-    @property
-    def text(self) -> str:
-        return written(self.run)
-
-
-class SearchRecord(NamedTuple):
-    path: Path
     paper: str
-    searches: list[Challenge]
-
-    @property
-    def counts(self) -> dict[str, int]:
-        return {"searches": len(self.searches)}
-
-    @property
-    def text(self) -> str:
-        return recorded.searches_written(self.searches)
+    counts: dict[str, int]
+    text: str
 
 
-def documented(records: Sequence[PaperRecord | SearchRecord]) -> Document:
+def documented(records: Sequence[PaperRecord]) -> Document:
     rows = [{"path": str(record.path), "paper": record.paper, **record.counts} for record in records]
     counts = [", ".join(f"{count} {noun}" for noun, count in record.counts.items()) for record in records]
     lines = [Markup(f"{code(str(record.path))}: {words}") for record, words in zip(records, counts, strict=True)]
     return Document(lambda: rows, lambda _: paragraphs(lines))
 
 
-def write(record: PaperRecord | SearchRecord) -> None:
+def write(record: PaperRecord) -> None:
     """Write the file, an entry a line. Raises: OutputError. DamagedError for another paper's file."""
-    if isinstance(record, PaperRecord) and record.path.is_file():
+    if record.path.name != recorded.SEARCHES and record.path.is_file():
         paper = kept_at(record.path).paper
         if paper != record.paper:
             raise DamagedError(
@@ -90,10 +65,15 @@ def of_papers(folders: Sequence[Path]) -> list[PaperRecord]:
     for folder in folders:
         verdicts = read_printed([folder]).verdicts
         by_paper.setdefault(min((verdict.paper for verdict in verdicts), default=""), []).append(folder)
-    return [own(*folders_of_paper) for folders_of_paper in by_paper.values()]
+    return [paper_record(own(*folders_of_paper)) for folders_of_paper in by_paper.values()]
 
 
-def of_searches(folders: Sequence[Path]) -> list[SearchRecord]:
+def paper_record(run: Recorded, name: str = recorded.NAME) -> PaperRecord:
+    path = recorded.file_of(run.paper, name)
+    return PaperRecord(path, run.paper, {"verdicts": len(run.verdicts)}, written(run))
+
+
+def of_searches(folders: Sequence[Path]) -> list[PaperRecord]:
     """Return the records of papers' searches, with those in these folders.
 
     A new search replaces a recorded one, unless too short for the ends of all axes. Searches of statements without free
@@ -107,11 +87,12 @@ def of_searches(folders: Sequence[Path]) -> list[SearchRecord]:
         by_name = {search.statement: search for search in recorded.searches_of(paper)} | new
         names = [statement.name for statement in statements(paper) if statement.free]
         searches = [by_name[name] for name in names if name in by_name]
-        records.append(SearchRecord(recorded.file_of(paper, recorded.SEARCHES), paper, searches))
+        path = recorded.file_of(paper, recorded.SEARCHES)
+        records.append(PaperRecord(path, paper, {"searches": len(searches)}, recorded.searches_written(searches)))
     return records
 
 
-def own(*folders: Path) -> PaperRecord:
+def own(*folders: Path) -> Recorded:
     """Return a paper's record with the runs in these folders.
 
     It has verdicts on every claim under each reading, where those in the folders replace recorded ones. All runs have
@@ -151,23 +132,20 @@ def own(*folders: Path) -> PaperRecord:
         )
     seconds = sum(report.seconds.values())
     if before is None or combined is report:
-        return _paper_record(combined, paper, report.error, seconds)
+        return _run(combined, paper, report.error, seconds)
     shares = {verdict.command: verdict.error for verdict in combined.verdicts}  # a verdict may be on several readings
     error = max(before.error, float(f"{sum(share for share in shares.values() if share > 0):.4g}"))
     total_seconds = None if before.seconds is None else before.seconds + seconds
-    record = _paper_record(combined, paper, error, total_seconds)
-    if record.run.verdicts != before.verdicts:
-        return record
-    return record._replace(run=before)  # recorded already
+    run = _run(combined, paper, error, total_seconds)
+    if run.verdicts != before.verdicts:
+        return run
+    return before  # recorded already
 
 
 def of_other_data(folders: Sequence[Path]) -> PaperRecord:
-    """Return the published runs on another data set, with the runs in these folders.
+    """Return the published runs of a paper on another data set: those in these folders, on every claim.
 
-    They have verdicts on every claim, where new ones replace recorded ones.
-
-    Raises: DamagedError for verdicts on several papers or data sets, or none, at another seed or precision than the
-        record, or after which a claim is without a verdict.
+    Raises: DamagedError for verdicts on several papers or data sets, or none, or for a claim without a verdict.
     """
     report = read_printed(folders)
     pairs = {(verdict.paper, verdict.data) for verdict in report.verdicts}
@@ -175,30 +153,21 @@ def of_other_data(folders: Sequence[Path]) -> PaperRecord:
         names = ", ".join(sorted(f"{paper} on {data}" for paper, data in pairs)) or "nothing"
         raise DamagedError(f"these have verdicts on {names}, not on one paper's claims on one data set.")
     ((paper, data),) = pairs
-    name = f"recorded-{re.sub('[^a-z0-9]+', '-', data.lower())}.json"
-    path = recorded.file_of(paper, name)
-    claims = {verdict.claim for verdict in report.verdicts}
-    if path.is_file():
-        before = as_report(kept_at(path))
-        remaining = [verdict for verdict in before.verdicts if verdict.claim not in claims]
-        if remaining:
-            report = merged([dataclasses.replace(before, verdicts=remaining), report], [str(path), "the new runs"])
     missing = {claim.id for claim in select_claims([paper])} - {verdict.claim for verdict in report.verdicts}
     if missing:
         raise DamagedError(f"there is no verdict on {min(missing)}, and {len(missing) - 1} more are missing.")
-    return _paper_record(report, paper, report.error, None, name)
+    name = f"recorded-{re.sub('[^a-z0-9]+', '-', data.lower())}.json"
+    return paper_record(_run(report, paper, report.error, None), name)
 
 
-def _paper_record(
-    report: Report, paper: str, error: float, seconds: float | None, name: str = recorded.NAME
-) -> PaperRecord:
+def _run(report: Report, paper: str, error: float, seconds: float | None) -> Recorded:
     require_proofs(answered(paper))
     verdicts: dict[tuple[str, str], dict[str, Any]] = {}
     for verdict in report.verdicts:
         command = _without_out(verdict.command)
         for reading in (verdict.reading, *verdict.also):
             verdicts[verdict.claim, reading] = verdict.record | {"reading": reading, "command": command}
-    run = Recorded(
+    return Recorded(
         paper=paper,
         command=_without_out(report.command),
         seed=report.seed,
@@ -210,7 +179,6 @@ def _paper_record(
         readings=_readings(report, paper),
         verdicts=[verdicts[pair] for pair in _claims_with_readings(report, paper) if pair in verdicts],
     )
-    return PaperRecord(recorded.file_of(paper, name), run)
 
 
 def _missing(report: Report, paper: str) -> list[tuple[str, str]]:

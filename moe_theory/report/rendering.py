@@ -11,37 +11,22 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+from xml.etree import ElementTree
 
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from moe_theory.plot import markdown, symbols
 from moe_theory.report import bibliography, cards, challenge, wording
-from moe_theory.report.numbers import WIDTH
 from moe_theory.verification.status import Judged
 from moe_theory.verification.verdict import Report, Status, Verdict
 
 if typing.TYPE_CHECKING:
-    from xml.etree.ElementTree import Element
-
     import jinja2
     from matplotlib.figure import Figure
 
 LONGEST_FORMULA = 4000  # characters that are typeset: longer ones take long
-# What a typeset formula is made of. What else LaTeX can ask for, such as links and styles, is left out.
-ELEMENTS = frozenset(
-    """
-    math mrow mi mn mo ms mtext mspace mfrac msqrt mroot msub msup msubsup munder mover munderover mmultiscripts
-    mprescripts none mtable mtr mtd mstyle mpadded mphantom menclose
-    """.split()
-)
-ATTRIBUTES = frozenset(
-    """
-    accent accentunder columnalign columnlines columnspacing depth display displaystyle fence form height largeop
-    linethickness lspace mathsize mathvariant maxsize minsize movablelimits notation rowlines rowspacing rspace
-    scriptlevel separator stretchy symmetric voffset width
-    """.split()
-)
+_UNSAFE = re.compile(r"\\(href|style|class|color|newcommand)")  # in a formula: links, styles, and what may be long
 CSS_INCH = 96  # pixels
 MOST_OPEN = 5  # statements that are unfolded at first
 MOST_WORDS = 260  # of a short card
@@ -52,7 +37,6 @@ FACETS = ("status", "paper", "reading", "kind")  # what the page's verdicts are 
 class Target(NamedTuple):
     words: Callable[[str], Any]
     formula: Callable[[str], Any]
-    picture: Callable[[Verdict], Any]
     is_short: bool = False
 
 
@@ -135,9 +119,9 @@ def card(
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
 
-def html_card(judgement: Judged, verdicts: Sequence[Verdict], target: Target | None = None) -> Markup:
+def html_card(judgement: Judged, verdicts: Sequence[Verdict]) -> Markup:
     parser = MarkdownIt("commonmark", {"html": True}).enable("table")
-    tokens = parser.parse(card(judgement, verdicts, target=target or PAGE))
+    tokens = parser.parse(card(judgement, verdicts, target=PAGE))
     for paragraph, token in itertools.pairwise(tokens):
         heading = re.match(r"\*\*([\w ]+)\.\*\*", token.content)
         if heading and paragraph.type == "paragraph_open":
@@ -153,7 +137,7 @@ def templates() -> "jinja2.Environment":
     environment = markdown.environment(loader=jinja2.PackageLoader("moe_theory.report"))
     for module in (cards, challenge, wording):
         environment.globals.update({name: value for name, value in vars(module).items() if not name.startswith("_")})
-    environment.globals.update(WIDTH=WIDTH, card=html_card, mathml=mathml, number_line=_number_line)
+    environment.globals.update(card=html_card, mathml=mathml)
     environment.filters.update(digest=_digest, math=_math)
     return environment
 
@@ -168,39 +152,24 @@ def parts() -> Any:
 
 
 def mathml(latex: str, display: str = "block") -> Markup:
-    """Return a formula as MathML with safe elements and attributes, if it can be converted."""
+    """Return a formula as MathML, if it can be converted and asks for no links or styles."""
     from latex2mathml.converter import convert_to_element
 
-    if len(latex) > LONGEST_FORMULA or "newcommand" in latex:  # whose expansion may have any length
+    if len(latex) > LONGEST_FORMULA or _UNSAFE.search(latex):
         return Markup("")
     try:
-        return Markup(_safe(convert_to_element(latex, display=display)))
+        formula = convert_to_element(latex, display=display)
     except Exception:  # the converter fails with whatever it stumbles over; the page then shows the source
         return Markup("")
-
-
-def _safe(element: "Element") -> str:
-    """Return an element with text as character references, and only the words of an unknown one."""
-    content = "".join([_words(element.text), *(_safe(child) + _words(child.tail) for child in element)])
-    if element.tag not in ELEMENTS:
-        return content
-    pairs = ((name, value) for name, value in element.attrib.items() if name in ATTRIBUTES)
-    attributes = (f' {name}="{value}"' for name, value in pairs if re.fullmatch(r"[\w.+%# -]*", value))
-    return f"<{element.tag}{''.join(attributes)}>{content}</{element.tag}>"
-
-
-def _words(text: str | None) -> str:
-    return html.escape(html.unescape(text or ""))
+    formula.attrib.pop("xmlns", None)
+    for element in formula.iter():
+        element.text = html.unescape(element.text or "")
+        element.tail = html.unescape(element.tail or "")
+    return Markup(ElementTree.tostring(formula, encoding="unicode", short_empty_elements=False))
 
 
 def _digest(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-
-def _number_line(verdict: Verdict) -> Any:
-    from moe_theory.report import panels  # which needs NumPy, as cards do not
-
-    return panels.number_line(verdict)
 
 
 def picture_of(verdict: Verdict, figure: "Figure") -> Markup:
@@ -224,22 +193,13 @@ def _math(words: str) -> Markup:
     return Markup("").join(formula or symbols.marked(piece) for formula, piece in zip(typeset, pieces, strict=True))
 
 
-def _page_picture(verdict: Verdict) -> Markup:
-    line = parts().line(verdict, f"card-{wording.verdict_anchor(verdict)}")
-    if line.strip():
-        return _in_a_block(f'<div class="pictures">{line}</div>')
-    return Markup("")
-
-
 def _in_a_block(markup: str) -> Markup:
     return Markup(" ".join(markup.split()))
 
 
-TERMINAL = Target(symbols.plain, symbols.linear, lambda verdict: "", is_short=True)
+TERMINAL = Target(symbols.plain, symbols.linear, is_short=True)
 WHOLE = TERMINAL._replace(is_short=False)  # with full proofs, notes and free parameters
 PAGE = Target(
     words=lambda words: markdown.escaped(_math(words)),
     formula=lambda latex: _in_a_block(parts().typeset(latex)),
-    picture=_page_picture,
 )
-NOTEBOOK = PAGE._replace(picture=lambda verdict: "")  # which the page's style draws

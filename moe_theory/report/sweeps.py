@@ -1,13 +1,13 @@
 """A sweep's results as a table and a picture."""
 
 import dataclasses
-import itertools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from markupsafe import Markup
+from rich import filesize
 
 from moe_theory.core.errors import InvalidValueError, enclosed
 from moe_theory.plot import legend, ramp
@@ -28,10 +28,8 @@ RESULTS = "results.nc"  # what a finished sweep's labelled results are called in
 SCHEMA = "moe-theory/sweep-summary/2"
 MAX_ROWS = 40  # of a table
 MAX_LINES = 8  # of a panel
-MAX_FAILURES = 10
 PANEL_HEIGHT = 1.65  # inches
 FOOT_HEIGHT = 0.5
-MARKERS = "osD^vPX*"
 
 
 def cell_table(results: Results, width: int) -> str:
@@ -139,23 +137,17 @@ def _draw(figure: "FigureBase", results: Results) -> None:
     is_number = not isinstance(_values(first)[0], (str, bool))
     positions = _values(first) if is_number else range(first.num_values)
     panels = figure.subplots(len({*panel_of.values()}), 1, squeeze=False, sharex=True)[:, 0]
-    for row, (text, colour) in enumerate(zip(texts, ramp(len(texts)), strict=True)):
+    for row, (text, color) in enumerate(zip(texts, ramp(len(texts)), strict=True)):
         means = [_last_means(results, int(place)) for place in places.reshape(first.num_values, -1)[:, row]]
         for name, index in panel_of.items():
             values = np.array([cell[name] for cell in means])
             values = np.where(np.isfinite(values), values, np.nan)
             if name in _overlaid(results):
-                panels[index].plot(positions, values[:, 1], color=colour, linestyle="dashed", linewidth=1)
+                panels[index].plot(positions, values[:, 1], color=color, linestyle="dashed")
                 continue
-            look: dict[str, Any] = {"color": colour, "marker": MARKERS[row], "label": text, "markersize": 3.5}
             errors = np.nan_to_num(2 * values[:, 2])
-            panels[index].errorbar(positions, values[:, 1], errors, **look, linewidth=1, capsize=1.5)
+            panels[index].errorbar(positions, values[:, 1], errors, color=color, marker="o", label=text, capsize=1.5)
             panels[index].set_ylabel(name.replace("_", "\n"))
-    forms: dict[str, list[str]] = {}
-    for form, beside in _overlaid(results).items():
-        forms.setdefault(beside, []).append(form)
-    for beside, names in forms.items():
-        panels[panel_of[beside]].set_title(f"dashed: {', '.join(names)}", loc="right", fontsize="small")
     panels[-1].set_xlabel(first.name)
     if not is_number:
         panels[-1].set_xticks(positions, [numbers.setting(value) for value in _values(first)])
@@ -197,28 +189,17 @@ def estimate(costs: SweepCost) -> Document:
         "replicates": f"{costs.replicates:,} of each cell",
         "chunks": f"{costs.chunks:,} of {costs.width:,} replicates, {costs.present:,} of them there already",
         "compilations": f"{costs.programs:,} for each device or worker process",
-        "memory": f"{numbers.size(costs.chunk_bytes)} a chunk, of which each worker has one",
-        "disk": numbers.size(costs.disk_bytes),
+        "memory": f"{filesize.decimal(int(costs.chunk_bytes))} a chunk, of which each worker has one",
+        "disk": filesize.decimal(int(costs.disk_bytes)),
         "work": f"{costs.replicate_rounds / 1e6:,.1f} M replicate-rounds",
     }
     items = [f"- **{name}** {words(text)}" for name, text in rows.items()]
     return Document(lambda: dataclasses.asdict(costs), lambda _: "\n".join(["# what this sweep takes", "", *items]))
 
 
-def failures(results: Results) -> list[str]:
-    """Return lines on the cells that raised errors."""
-    if not results.failed:
-        return []
-    lines = [f"{name}: {reason}" for name, reason in itertools.islice(results.failed.items(), MAX_FAILURES)]
-    share = f"{len(results.failed):,} of {len(results.sweep.grid):,} cells raised errors"
-    return [*lines, f"{share}: the same command tries them again"]
-
-
 def closing_line(counts: ChunkCounts) -> str:
     """Return a line on a run's computed cells."""
     facts = [f"{counts.computed:,} computed", f"{counts.present:,} reused"]
-    if counts.failed:
-        facts.append(f"{len(counts.failed):,} failed")
     line = f"{counts.num_chunks:,} chunks: {', '.join(facts)}"
     if not counts.unused:
         return line

@@ -40,20 +40,14 @@ if TYPE_CHECKING:
 MOST_SURPRISING = 4  # false statements named at the end
 _FRAME_COLUMNS = 6  # of a table of three columns: room beside and between them
 _LEAST_ROOM = 28  # columns of what a statement says
-_FULL_WIDTH = 150  # columns of a terminal that takes the whole table
 _FIRST_LOOK_WIDTH = 100  # columns of a terminal that takes all columns of a first look
-_LEFT_OUT = ("claimed", "reading", "measured")  # in this order, where there is no room
+_LEFT_OUT = ("at", "claimed", "reading", "measured")  # in this order, where there is no room
 
 
 def verdict_table(verdicts: Sequence[Verdict], width: int) -> Markup:
-    """Return a table of verdicts, if narrow with short ids and fewer columns."""
-    ids = [verdict.claim for verdict in verdicts]
-    prefix = "" if width >= _FULL_WIDTH else _common_prefix(ids)
-    head = "claim"
-    if prefix:
-        head = f"claim ({prefix}.*)"
+    """Return a table of verdicts, with fewer columns and brief numbers if narrow."""
     columns: dict[str, list[str]] = {
-        head: [id.removeprefix(f"{prefix}.") for id in ids],
+        "claim": [verdict.claim for verdict in verdicts],
         "reading": [verdict.setting for verdict in verdicts],
         "claimed": [claimed(verdict) for verdict in verdicts],
         "measured": [measured(verdict) for verdict in verdicts],
@@ -62,22 +56,11 @@ def verdict_table(verdicts: Sequence[Verdict], width: int) -> Markup:
     }
     if table_width(columns) > width:
         columns["claimed"] = [claimed_briefly(verdict) for verdict in verdicts]
-        del columns["at"]
-    if table_width(columns) > width:
         columns["measured"] = [measured_briefly(verdict) for verdict in verdicts]
     for name in _LEFT_OUT:
         if table_width(columns) > width:
             del columns[name]
     return table(list(columns), zip(*columns.values(), strict=True), ("claimed", "measured"))
-
-
-def _common_prefix(ids: Sequence[str]) -> str:
-    parts = []
-    for names in zip(*(id.split(".")[:-1] for id in ids), strict=False):
-        if len(set(names)) > 1:
-            break
-        parts.append(names[0])
-    return ".".join(parts)
 
 
 def verdicts_document(report: Report, paths: Sequence[Path], samples: Sequence[str]) -> Document:
@@ -200,7 +183,7 @@ def statement_table(judgements: Sequence[Judged], width: int) -> Markup:
     """Return a line (two if narrow) for each statement: status, name and sentence, cut."""
     statuses = [label(judgement) for judgement in judgements]
     names = [judgement.statement.name for judgement in judgements]
-    room = width - max(map(len, ["", *statuses])) - _FRAME_COLUMNS
+    room = width - max(map(len, ["status", *statuses])) - _FRAME_COLUMNS
     is_narrow = room - max(map(len, ["", *names])) < _LEAST_ROOM
     rows = []
     for status, name, judgement in zip(statuses, names, judgements, strict=True):

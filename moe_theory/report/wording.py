@@ -1,6 +1,5 @@
 """Words, numbers and arrangement of a report."""
 
-import dataclasses
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -93,16 +92,8 @@ def allowed_sides(verdict: Verdict) -> tuple[bool, bool]:
     return is_below, side in {"lower_bound", "at_least"}
 
 
-def allowed_range(verdict: Verdict, margin: float) -> tuple[float, float]:
-    """Return the allowed range of observed - predicted at this margin."""
-    is_below, is_above = allowed_sides(verdict)
-    low = -math.inf if is_below else -margin
-    high = math.inf if is_above else margin
-    return low, high
-
-
 def allowed_words(verdict: Verdict, margin: float) -> str:
-    """Return `allowed_range` in words."""
+    """Return where observed - predicted may be at this margin."""
     is_below, is_above = allowed_sides(verdict)
     if is_below:
         return f"below {number(margin)}"
@@ -310,12 +301,6 @@ def _open_question(verdict: Verdict) -> str:
     return f"{words}."
 
 
-def repeat_words(verdict: Verdict) -> str:
-    if verdict.status is Status.REFUTED:
-        return f"See it fail, with {verdict.replicates} replicates:"
-    return "Repeat it:"
-
-
 def facts(verdict: Verdict) -> list[Fact]:
     lines = []
     for label, parts in _facts(verdict):
@@ -358,42 +343,22 @@ def _facts(verdict: Verdict) -> Iterator[tuple[str, tuple[str | float, ...]]]:
     yield "replicates", (verdict.replicates, f"{looks}; stopped: {STOPS[verdict.stopped]}")
 
 
-@dataclasses.dataclass(frozen=True)
-class ClaimEntry:
-    verdicts: list[Verdict]
-    replaces: list[str]  # claims of the report that are refuted where this one is right
-
-    @property
-    def first(self) -> Verdict:
-        return self.verdicts[0]
-
-    @property
-    def claim(self) -> str:
-        return self.first.claim
-
-
-@dataclasses.dataclass(frozen=True)
-class Chapter:
+class Chapter(NamedTuple):
     paper: str
-    statements: list[tuple[Judged, list[ClaimEntry]]]  # each with those of its claims that no statement before it has
-    others: list[ClaimEntry]  # of no statement that the report has
+    statements: list[
+        tuple[Judged, list[list[Verdict]]]
+    ]  # each with verdicts by claim, of claims that are none's before
+    others: list[list[Verdict]]  # on claims of no statement that the report has
 
 
 def arranged(report: Report) -> list[Chapter]:
-    by_claim: dict[str, list[Verdict]] = {}
-    for verdict in report.verdicts:
-        by_claim.setdefault(verdict.claim, []).append(verdict)
-    replaces: dict[str, list[str]] = {}
-    for claim, verdicts in by_claim.items():
-        replaces.setdefault(verdicts[0].replaced_by or "", []).append(claim)
     judgements = judged_statements(report)
     chapters = []
     for paper in dict.fromkeys(verdict.paper for verdict in report.verdicts):
-        unplaced = {
-            claim: ClaimEntry(verdicts, replaces.get(claim, []))
-            for claim, verdicts in by_claim.items()
-            if verdicts[0].paper == paper
-        }
+        unplaced: dict[str, list[Verdict]] = {}
+        for verdict in report.verdicts:
+            if verdict.paper == paper:
+                unplaced.setdefault(verdict.claim, []).append(verdict)
         statements = []
         for judgement in [judgement for judgement in judgements if judgement.statement.roles.keys() & unplaced.keys()]:
             ids = [id for id in judgement.statement.roles if id in unplaced]

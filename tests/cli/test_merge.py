@@ -62,9 +62,6 @@ def test_mistakes_are_one_line(refused, inside):
     for said, *arguments in (
         ("Did you mean 'tanbr'", "--policy", "tanber"),
         ("slots=0", "--slots", "0"),
-        ("mix_drift=-2", "--max-active", "8", "--drift", "-2"),
-        ("max_active=0", "--max-active", "0"),
-        ("Did you mean 'random-", "--reading", "random"),
         ("text.txt", "--out", "text.txt"),
     ):
         assert said in refused("merge", "--slots", 2, "--policy", "average", *arguments, may_print=True)

@@ -19,11 +19,11 @@ def run(capsys, *arguments):
 
 def test_a_name_that_is_no_paper_s_is_refused_in_a_line(inside, capsys):
     for name, way_out in (
-        ("Queues", "Try queues"),
-        ("my-paper", "Try mypaper"),
-        ("class", "Try myclass"),
-        ("", "Try my"),
-        ("continual", "is an installed paper's: continual, deep, "),
+        ("Queues", "lower-case letters"),
+        ("my-paper", "lower-case letters"),
+        ("class", "Choose another"),
+        ("", "Choose another"),
+        ("continual", "Try mycontinual"),
         ("queue", "Try myqueue"),
         ("verify", "Try myverify"),
     ):

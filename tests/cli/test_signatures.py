@@ -13,7 +13,7 @@ from moe_theory.cli.papers import command_of
 from moe_theory.core.errors import DeclarationError, InvalidValueError
 from moe_theory.generalization.calculator import Setting
 from moe_theory.generalization.command import bound
-from moe_theory.plot.commands import Option, Terminal, option_names
+from moe_theory.plot.commands import Option, Terminal
 from moe_theory.plot.document import Document
 
 if TYPE_CHECKING:
@@ -102,11 +102,6 @@ def test_a_function_of_which_no_command_can_be_made():
     for function in (untyped, mixed, missing, several):
         refusal(DeclarationError, command_of, "queues", "measure", function)
     refusal(DeclarationError, command_of("queues", "measure", nothing).main, [], standalone_mode=False)
-
-
-def test_names_of_options():
-    names = {"factor": "--factor", "is_fast": "--fast", "sizes": "--sizes", "names": "--names", "rounds": "--rounds"}
-    assert option_names(measure) == names
 
 
 def test_bound_shows_the_defaults_of_a_setting():

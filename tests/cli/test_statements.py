@@ -22,10 +22,10 @@ SCREEN = 40  # lines of 120 columns
 MOST_WORDS = 320  # of a card
 
 
-def test_a_statement_that_was_not_run_names_its_recorded_status():
+def test_a_statement_that_was_not_run_names_its_claims():
     (untested,) = recorded.judged_with_searches(statements("edge.equation-30"), [])
     assert cards.label(untested) == "NOT RUN"
-    assert cards.reasons(untested)[-1] == "In the recorded results it is FALSE."
+    assert cards.reasons(untested) == ["There is no verdict on edge.equation-30.pairs."]
 
 
 def test_a_line_fits_into_the_terminal():
@@ -190,4 +190,4 @@ def test_what_is_not_there_is_one_line(refused):
     assert "Did you mean 'continual.lemma-4'" in refused("why", "continual.lemma-44")
     assert "Did you mean 'edge'" in refused("statements", "egde")
     assert "no script. Its programs: disproof, proof." in refused("why", "edge.lemma-1", "--script")
-    assert "does not exist" in refused("why", "continual.lemma-4", "--from", "runs/missing")
+    assert "holds no verdicts.json" in refused("why", "continual.lemma-4", "--from", "runs/missing")

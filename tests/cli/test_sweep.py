@@ -6,15 +6,12 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 import xarray as xr
 from stored import files, harm, rows
 
 from moe_theory import cli
-
-from ..contract.strangers import install
 
 SPECIFICATION = """
 system = "continual"
@@ -70,12 +67,11 @@ def test_a_run_says_where_things_are_and_what_it_computed(ran, specification, tm
     assert "1 computed, 5 reused" in said
 
 
-def test_show_draws_and_exports(ran, finished, tmp_path):
-    picture, table = tmp_path / "look.png", tmp_path / "all.nc"
-    said = ran("sweep", "show", finished, "--picture", picture, "--to", table).out
+def test_show_draws(ran, finished, tmp_path):
+    picture = tmp_path / "look.png"
+    said = ran("sweep", "show", finished, "--picture", picture).out
     assert "generalization_error" in said
     assert picture.read_bytes().startswith(b"\x89PNG")
-    assert table.read_bytes() == (finished / "results.nc").read_bytes()
 
 
 def test_json_is_one_document(ran, finished):
@@ -95,7 +91,6 @@ def test_mistakes_are_one_line_with_the_place(refused, specification):
 def test_other_mistakes_are_one_line(refused, specification, tmp_path):
     assert "name a specification" in refused("sweep")
     assert "none.toml cannot be read" in refused("sweep", tmp_path / "none.toml")
-    assert "devices=0" in refused("sweep", specification, "--devices", "0", "--out", tmp_path / "run")
     assert "address" in refused("sweep", specification, "--dask", "nowhere", "--out", tmp_path / "run")
     assert "holds no sweep" in refused("sweep", "show", tmp_path)
     (tmp_path / "file").write_text("")
@@ -128,42 +123,3 @@ def test_parts_write_no_results_before_all_are_there(ran, specification, tmp_pat
     ran("sweep", specification, "--out", out, "--part", "2/2")
     assert "0 computed, 6 reused" in ran("sweep", specification, "--out", out).out
     assert (out / "results.nc").read_bytes() == (finished / "results.nc").read_bytes()
-
-
-FRAIL = """    return fail(state.loads) if len(state.loads) == 2 else state.loads.max()
-
-
-def fail(loads):
-    def planted(loads):
-        raise ValueError("planted")
-
-    return jax.pure_callback(planted, jax.ShapeDtypeStruct((), loads.dtype), loads, vmap_method="sequential")
-"""
-FRAIL_SPECIFICATION = """
-system = "allocations"
-rounds = 4
-replicates = 4
-[params]
-num_experts = 2
-[axes]
-max_experts = [2, 3]
-"""
-
-
-@pytest.mark.thorough
-def test_keep_going_computes_other_cells_and_exits_with_1(tmp_path):
-    """Of somebody's paper whose observable fails for two experts when it is computed."""
-    template = Path(cli.__file__).parent / "template"
-    source = (template / "allocations.py").read_text(encoding="utf-8").replace("    return state.loads.max()\n", FRAIL)
-    (tmp_path / "allocations.py").write_text(source)
-    (tmp_path / "allocations.toml").write_text((template / "statements.toml").read_text(encoding="utf-8"))
-    points = {"moe_theory.papers": {"allocations": "allocations:PAPER"}}
-    install(tmp_path, {"name": "allocations", "version": "0.1", "entry-points": points})
-    (tmp_path / "grid.toml").write_text(FRAIL_SPECIFICATION)
-    path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
-    command = [sys.executable, "-m", "moe_theory", "sweep", "grid.toml", "--out", "run", "--keep-going"]
-    done = subprocess.run(command, cwd=tmp_path, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True)
-    assert done.returncode == 1, done.stderr
-    assert "max_experts = 2: " in done.stdout
-    assert "2 chunks: 1 computed, 0 reused, 1 failed" in done.stdout
-    assert len(rows(tmp_path / "run")) == 1

@@ -42,7 +42,7 @@ OF_LEMMA_4 = ["verify", "continual.lemma-4", "--reading", "unit-signal", "--set"
 MISTAKES = [
     (["verify", "continual.lemma-44"], ["unknown claim 'continual.lemma-44'", "Did you mean 'continual.lemma-4'"]),
     (["verify", "--reading", "unit-sigal"], ["unknown reading", "Did you mean 'unit-signal'"]),
-    (["statements", "continual.lemma-44"], ["unknown", "Or name the file that declares it with --module."]),
+    (["statements", "continual.lemma-44"], ["unknown"]),
     (["figures", "contnual"], ["unknown paper", "Did you mean 'continual'"]),
     (["figures"], ["name a paper to draw: continual, ", "--list"]),
     (["figures", "continual", "figure-2", "--experts", "2;4"], ["--experts '2;4'", "must be a whole number"]),

@@ -2,14 +2,12 @@
 
 import functools
 import gzip
-import io
 import struct
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from moe_theory.deep import datasets
 from moe_theory.deep.datasets import DataSet, Images
 
 MNIST_FILES = {
@@ -19,7 +17,6 @@ MNIST_FILES = {
     ("test", "labels"): "t10k-labels{}idx1-ubyte",
 }
 CIFAR10_FILES = [f"data_batch_{number}" for number in range(1, 6)] + ["test_batch"]
-WNIDS = ["n02124075", "n01443537", "n04067472"]  # in the file's order, which is not the sorted one
 
 
 def idx(array: np.ndarray) -> bytes:
@@ -79,37 +76,6 @@ def cifar100(folder: Path, count: int = 6) -> dict[str, tuple[np.ndarray, list[i
     return held
 
 
-def jpeg(value: int, mode: str = "RGB", side: int = 64) -> bytes:
-    """A picture of one colour, which JPEG keeps to a level or two."""
-    from PIL import Image
-
-    file = io.BytesIO()
-    colour = value if mode == "L" else (value, 255 - value, value // 2)
-    Image.new(mode, (side, side), colour).save(file, "JPEG", quality=95)
-    return file.getvalue()
-
-
-def tiny_imagenet(folder: Path, per_class: int = 3) -> dict[str, list[tuple[str, int]]]:
-    """As published; class and brightness of red of each image, by split. Every third one is grey."""
-    held: dict[str, list[tuple[str, int]]] = {"train": [], "val": []}
-    annotations = []
-    for split, listed in held.items():
-        for number in range(per_class * len(WNIDS)):
-            wnid, value = WNIDS[number % len(WNIDS)], 20 + 20 * number + 7 * (split == "val")
-            listed.append((wnid, value))
-            path = folder / split / wnid / "images" / f"{wnid}_{number}.JPEG"
-            if split == "val":
-                path = folder / split / "images" / f"val_{number}.JPEG"
-                annotations.append(f"{path.name}\t{wnid}\t0\t32\t44\t62\n")
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(jpeg(value, "L" if number % 3 == 2 else "RGB"))
-    (folder / "wnids.txt").write_text("\n".join(WNIDS) + "\n")
-    (folder / "val" / "val_annotations.txt").write_text("".join(annotations))
-    for wnid in WNIDS:
-        (folder / "train" / wnid / f"{wnid}_boxes.txt").write_text("a box\n")
-    return held
-
-
 @functools.cache
 def corners(num_train: int = 40, num_test: int = 30) -> DataSet:
     """Bytes of 4 x 4 pixels, brighter in a class's own place, of five classes."""
@@ -123,11 +89,3 @@ def corners(num_train: int = 40, num_test: int = 30) -> DataSet:
         return Images(pixels.astype(np.uint8), labels)
 
     return DataSet("corners", "corners", split(num_train), split(num_test), tuple("01234"))
-
-
-def load_first(folder: Path) -> datasets.DataSet:
-    """The data set that a folder has, as `--data` reads it."""
-    names = datasets.found_in(folder)
-    if not names:
-        raise datasets.missing(folder)
-    return datasets.load(names[0], folder)

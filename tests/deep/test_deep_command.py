@@ -12,8 +12,6 @@ import xarray as xr
 from moe_theory.cli import output
 from moe_theory.deep import presets, runs
 from moe_theory.deep.params import Dims
-from moe_theory.report import bibliography
-from moe_theory.verification.registry import select_claims
 from moe_theory.verification.verdict import Report
 
 NAME, ROUNDS = "continual-mnist-small", 4
@@ -73,11 +71,10 @@ def test_a_preset_is_run_shown_written_and_resumed(tiny, tmp_path, ran):
     assert "reading balanced, gate_scale=5" in text
 
 
-def test_a_small_preset_reads_the_papers_data_where_a_folder_is_named(tmp_path, refused):
+def test_a_folder_without_data_is_refused(tmp_path, refused):
     line = refused("deep", NAME, "--data", tmp_path, "--out", tmp_path / "out")
-    assert f"no MNIST in {tmp_path}" in line
-    assert "names no preset" in refused("deep", "")
-    assert "which has nothing. It may have" in refused("deep", "--data", tmp_path)
+    assert f"no data set in {tmp_path}" in line
+    assert "Name PRESET" in refused("deep", "--data", tmp_path)
 
 
 def test_an_interrupt_leaves_one_line(tiny, alone, tmp_path, refused, monkeypatch):
@@ -98,16 +95,6 @@ def test_without_a_preset_they_are_listed(ran):
     assert all(row["is_embedded"] == name.endswith("-small") for name, row in rows.items())
 
 
-def test_options_of_a_run_need_a_preset(refused):
-    """Would catch options that a list ignores."""
-    for name, *options in (
-        ("--rounds", "--rounds", 3),
-        ("--seed", "--seed", 0, "--json"),
-        ("--out", "--data", ".", "--list", "--out", "out"),
-    ):
-        assert f"{name} is for a run of a preset. Name PRESET, which --list shows." in refused("deep", *options)
-
-
 def test_what_cannot_be_met_is_refused(refused):
     for named, *options in (
         ("Did you mean 'continual-mnist'?", "continual-minst"),
@@ -120,10 +107,3 @@ def test_what_cannot_be_met_is_refused(refused):
         ("Did you mean 'mlp'?", NAME, "--network", "mpl"),
     ):
         assert named in refused("deep", *options)
-
-
-def test_claims_are_cited_for_the_papers_of_their_figures():
-    papers = {claim.id: bibliography.papers_of("deep", claim.id) for claim in select_claims(["deep"])}
-    assert {paper for of in papers.values() for paper in of} == {"continual", "edge", "reinforced"}
-    of_edge = {claim for claim, of in papers.items() if "edge" in of}
-    assert of_edge == {claim.id for claim in select_claims(["deep.edge-figure-4.*"])}

@@ -11,7 +11,7 @@ from refusals import refusal
 from moe_theory import deep
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.deep import presets
-from moe_theory.deep.figures import FIGURES, draw_runs, drive, edge_figure_4, figures_3_to_7, routing
+from moe_theory.deep.figures import FIGURES, draw_runs, drive, edge_figure_4, figures_3_to_7
 from moe_theory.deep.presets import EDGE, PRESETS, SMALL, expert_cell, preset, server_cell
 from moe_theory.edge.policies import POLICIES
 from moe_theory.runs import Run
@@ -50,7 +50,7 @@ def made_up_preset(preset, settings, setup):
 
 @pytest.fixture
 def made_up(monkeypatch):
-    for module in (figures_3_to_7, edge_figure_4, routing, drive):
+    for module in (figures_3_to_7, edge_figure_4, drive):
         monkeypatch.setattr(module, "run_preset", made_up_preset)
 
 
@@ -149,35 +149,6 @@ def test_draws_runs_of_any_preset(name):
     mean = runs[next(iter(chosen.cells()))].records.generalization_error.mean(axis=1)
     shown = [line.get_ydata() for panel in figure.axes for line in lines_of(panel)]
     assert any(np.allclose(mean, values) for values in shown if len(values) == len(mean))
-
-
-def test_routing_shows_the_first_replicate(made_up):
-    """Against the made-up records: catches experts from 0, class numbers for classes, runs of unequal length."""
-    data = FIGURES["routing"].compute(READING, 2, 0)
-    assert data.panel.values.tolist() == ["with", "without", "adaptive", "nearest"]
-    for name, (_, small, cell) in routing.MAPS.items():
-        here, rounds = data.sel(panel=name), preset(small).num_rounds
-        records = made_up_run(cell, READING.params(**preset(small).cells()[cell]), rounds, 2).records
-        labels = [(1, 4, 7)[task] for task in records.task[:, 0]]
-        assert here.shown_class.values.tolist() == labels + [-1] * (100 - rounds)
-        assert here.expert.values.tolist() == [expert + 1 for expert in records.expert[:, 0]] + [0] * (100 - rounds)
-        assert int(here.terminated.values.sum()) == (97 if name == "with" else 0)
-        shares = []
-        for replicate in range(2):
-            pairs = list(zip(records.expert[rounds // 2 :, replicate], records.task[rounds // 2 :, replicate]))  # noqa: B905
-            shares.append(sum(max(pairs.count((e, k)) for k in range(3)) for e in range(10)) / len(pairs))
-        np.testing.assert_allclose(here.own_class, np.mean(shares))
-    assert data.explored.values.tolist() == [8, 8, 0, 0]
-
-
-def test_routing_counts_the_second_half():
-    """By hand: a dropped task and rounds that do not exist count nowhere."""
-    classes = np.array([4, 4, 4, 1, 7, 7, 7, 1, -1, -1])
-    experts = np.array([1, 1, 2, 2, 1, 1, 0, 2, 0, 0])
-    counts = routing.loads(classes, experts, 2, (1, 4, 7))
-    assert counts.tolist() == [[0, 0, 2], [1, 0, 0]]
-    assert routing.share_of_own_class(counts) == 1
-    assert routing.share_of_own_class(np.array([[3, 1], [2, 2]])) == 5 / 8
 
 
 def test_drive_is_of_the_exploration_and_differences_are_paired(made_up):

@@ -7,10 +7,8 @@ import pytest
 from refusals import refusal
 
 from moe_theory.core.errors import InvalidValueError, UnknownNameError
-from moe_theory.deep import datasets, fitting, presets, reading, runs
+from moe_theory.deep import datasets, judging, presets, reading, runs
 from moe_theory.deep.params import Dims
-
-from . import dataset_files as files
 
 DIMS = Dims(4, 3, 12, num_samples=10, num_tests=8, num_epochs=2, batch_size=10)
 TINY = dataclasses.replace(presets.preset("continual-mnist-small"), name="tiny", dims=DIMS, experts=(1, 4))
@@ -23,7 +21,7 @@ def plan_of(of=TINY, **changes):
 
 
 def resized(experts=None, classes=None, **sizes):
-    return fitting.resized(PUBLISHED, experts, classes, **sizes)
+    return judging.resized(PUBLISHED, experts, classes, **sizes)
 
 
 def test_sizes_take_the_place_of_the_presets():
@@ -47,39 +45,13 @@ def test_sizes_that_cannot_be_are_refused():
 
 def test_test_images_are_thinned_evenly():
     data = datasets.load("digits")
-    few = fitting.thinned(data, None, 10)
+    few = judging.thinned(data, None, 10)
     assert few.test.pixels.shape == (10, 8, 8, 1)
     np.testing.assert_array_equal(few.test.labels[[0, -1]], data.test.labels[[0, -1]])
     assert few.train is data.train
-    assert fitting.thinned(data, 10**6, None) is data is fitting.thinned(data, None, None)
-    assert len(fitting.thinned(data, 20, None).test.labels) == 20
-    assert refusal(InvalidValueError, fitting.thinned, data, None, 0).argument == "test_images"
-
-
-def test_a_folder_tells_which_data_set_it_has(tmp_path):
-    assert datasets.found_in(tmp_path) == []
-    files.mnist(tmp_path / "mnist")
-    assert datasets.found_in(tmp_path / "mnist") == ["mnist", "fashion-mnist"]  # neither as published
-
-
-@pytest.mark.parametrize(
-    ("name", "found", "chosen", "data"),
-    [
-        (None, ["fashion-mnist"], "continual-mnist", "fashion-mnist"),
-        (None, ["cifar10"], "continual-cifar10", "cifar10"),
-        ("edge-mnist", ["fashion-mnist"], "edge-mnist", "fashion-mnist"),
-        ("continual-mnist-small", ["mnist", "fashion-mnist"], "continual-mnist-small", "mnist"),
-        ("continual-mnist-small", None, "continual-mnist-small", "digits"),
-        ("continual-mnist-small", [], "continual-mnist-small", "mnist"),  # which is then missed by its name
-    ],
-)
-def test_a_preset_is_run_on_the_data_that_are_there(name, found, chosen, data):
-    preset = presets.on_data(name, found)
-    assert (preset.name, preset.data) == (chosen, data)
-
-
-def test_a_folder_without_data_names_no_preset():
-    refusal(InvalidValueError, presets.on_data, None, [])
+    assert judging.thinned(data, 10**6, None) is data is judging.thinned(data, None, None)
+    assert len(judging.thinned(data, 20, None).test.labels) == 20
+    assert refusal(InvalidValueError, judging.thinned, data, None, 0).argument == "test_images"
 
 
 def test_many_seeds_are_looked_at_in_halves():

@@ -59,25 +59,23 @@ def test_bytes_are_read_as_they_are(ending, is_grey, tmp_path):
 
 FRAMES = {"save_all": True, "append_images": [Image.new("RGB", (8, 6), (9, 9, 9))]}
 REFUSED = {
-    "16 bits of grey": (saved(RAMP * 257), "has depth 16B a channel, not 8 (mode I;16). Scale its values to 0..255"),
-    "16 bits of colour": (png(16, 2, bytes(12)), "has depth 16B a channel, not 8 (mode RGB). Scale"),
-    "a palette": (saved(Image.new("RGB", (8, 6), RED).quantize(4)), "is of mode P, not grey or RGB. Save it as RGB"),
-    "CMYK": (saved(Image.new("CMYK", (8, 6)), "JPEG"), "is of mode CMYK, not grey or RGB. Save it as RGB"),
-    "transparent": (saved(Image.new("RGBA", (8, 6))), "has transparency (mode RGBA). Put it on a background"),
-    "a transparent colour": (saved(Image.new("RGB", (8, 6), RED), transparency=RED), "has transparency (mode RGB)"),
-    "two frames": (saved(PIXELS, "PNG", **FRAMES), "has several frames. Save one of them"),
-}  # fmt: skip
-REFUSED["turned"] = (saved(PIXELS, "JPEG", exif=turned(6)), "is to be turned, as its EXIF data say. Save it turned")
+    "16 bits of grey": saved(RAMP * 257),
+    "16 bits of colour": png(16, 2, bytes(12)),
+    "a palette": saved(Image.new("RGB", (8, 6), RED).quantize(4)),
+    "CMYK": saved(Image.new("CMYK", (8, 6)), "JPEG"),
+    "transparent": saved(Image.new("RGBA", (8, 6))),
+    "a transparent colour": saved(Image.new("RGB", (8, 6), RED), transparency=RED),
+    "two frames": saved(PIXELS, "PNG", **FRAMES),
+    "turned": saved(PIXELS, "JPEG", exif=turned(6)),
+}
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_would_have_to_be_changed_is_refused(name, tmp_path, recwarn):
-    data, said = REFUSED[name]
     path = tmp_path / "image.png"  # Pillow goes by content
-    path.write_bytes(data)
+    path.write_bytes(REFUSED[name])
     told = str(refusal(InvalidValueError, read_images, [path]))
-    assert told.startswith(f"{path} ")
-    assert said in told
+    assert told.startswith(f"{path} (mode ")
     assert not recwarn.list
 
 

@@ -13,8 +13,8 @@ from refusals import refusal
 import moe_theory as mt
 from moe_theory import deep, edge
 from moe_theory.continual import baseline
-from moe_theory.core.errors import DataError, DeclarationError, InvalidValueError
-from moe_theory.deep import datasets, networks, own, presets, runs, tasks
+from moe_theory.core.errors import DeclarationError, InvalidValueError
+from moe_theory.deep import datasets, networks, tasks
 
 RNG = np.random.default_rng(0)
 LABELS = np.arange(60) % 3
@@ -26,7 +26,7 @@ DIMS = deep.Dims(2, 3, 6, num_samples=10, num_tests=6, num_epochs=2, batch_size=
 @pytest.fixture
 def registered(restore):
     """Undo a test's registrations."""
-    restore(networks.NETWORKS, datasets.DATASETS, presets.PRESETS)
+    restore(networks.NETWORKS)
 
 
 @functools.cache
@@ -65,57 +65,24 @@ def test_arrays_that_do_not_fit_are_refused():
         refusal(InvalidValueError, datasets.from_arrays, "mine", **(arrays | changes))
 
 
-def test_an_npz_file_is_found_and_split_where_it_has_no_test_data(tmp_path):
-    np.savez(tmp_path / "mine.npz", x_train=FEATURES, y_train=LABELS)
-    assert datasets.found_in(tmp_path) == ["arrays"]
-    found = datasets.load("arrays", tmp_path)
-    assert (found.title, len(found.train.labels), len(found.test.labels)) == ("mine", 48, 12)
-    assert np.bincount(found.test.labels).tolist() == [4, 4, 4]
-    held = {tuple(row) for row in found.train.pixels.reshape(48, 5)} | {tuple(r) for r in found.test.pixels[:, 0, 0]}
-    assert len(held) == 60
-    np.savez(tmp_path / "mine.npz", images=FEATURES)
-    refusal(DataError, datasets.load, "arrays", tmp_path)
-    (tmp_path / "mine.npz").write_bytes(b"nothing")
-    refusal(DataError, datasets.load, "arrays", tmp_path)
-
-
-def test_what_is_registered_is_known_by_name(registered, tmp_path):
-    deep.register(features())
+def test_a_registered_network_is_known_by_name(registered, tmp_path):
     linear = networks.adapted(
         "linear",
         lambda key, images, k: jnp.zeros((images.size, k)),
         lambda weights, images: images.reshape(len(images), -1) @ weights,
     )
     deep.register(linear)
-    preset = deep.register(
-        dataclasses.replace(
-            deep.preset("continual-mnist-small"),
-            name="mine",
-            data="features",
-            classes=(0, 1, 2),
-            dims=dataclasses.replace(DIMS, max_experts=7, network="linear"),
-        )
-    )
-    plan = runs.Plan(preset, datasets.load("features"), deep.reading("balanced"), replicates=1, folder=tmp_path)
+    like = deep.preset("continual-mnist-small")
+    dims = dataclasses.replace(DIMS, max_experts=7, network="linear")
+    preset = dataclasses.replace(like, name="mine", classes=(0, 1, 2), dims=dims)
+    plan = deep.plan(preset, features(), replicates=1, folder=tmp_path)
     assert list(plan.params()) == list(preset.cells())
     weights = jax.eval_shape(preset.system(plan.data).init, mt.root_key(0), plan.params()["M = 7"]).experts
     assert [leaf.shape for leaf in jax.tree.leaves(weights)] == [(7, 5, 3)]  # of an expert each, features and classes
     from moe_theory.deep.experiments import claims_for
 
     assert len(claims_for(preset, "features")) == 4  # those of the figure that it changes
-    for refused in (networks.NETWORKS["mlp"], 3):
-        refusal(InvalidValueError, deep.register, refused)
-
-
-def test_a_network_of_a_module_is_imported(registered, tmp_path, on_path):
-    (tmp_path / "models.py").write_text(
-        "from moe_theory.deep import networks\nnet = networks.mlp('imported', (4,))\nother = 3\n"
-    )
-    assert own.network_named("models:net") == "imported"
-    assert networks.NETWORKS["imported"].name == "imported"
-    assert own.network_named("mlp") == "mlp"
-    for name in ("models:other", "models:none", "nowhere:net"):
-        refusal(InvalidValueError, own.network_named, name)
+    refusal(InvalidValueError, deep.register, networks.NETWORKS["mlp"])
 
 
 @pytest.mark.thorough
@@ -179,46 +146,27 @@ def test_a_network_that_does_not_fit_is_told_in_a_line():
         refusal(DeclarationError, networks.check, network, (8, 8, 1), 2)
 
 
-def test_a_file_whose_arrays_do_not_fit_is_refused_in_a_line(tmp_path):
-    for changes, error in (
-        ({"y_train": np.arange(6) / 2}, InvalidValueError),
-        ({"y_train": np.arange(4)}, InvalidValueError),
-        ({"x_test": np.zeros((2, 5))}, DataError),  # without its labels
-        ({"x_test": np.zeros((2, 4)), "y_test": np.arange(2)}, InvalidValueError),
-    ):
-        np.savez(tmp_path / "mine.npz", **({"x_train": np.zeros((6, 5)), "y_train": np.arange(6) % 2} | changes))
-        refusal(error, datasets.load, "arrays", tmp_path)
-
-
 NUMBERS = np.arange(30.0).reshape(6, 5)
 
 
-def test_numbers_that_a_cast_would_change_are_refused(tmp_path, recwarn):
+def test_numbers_that_a_cast_would_change_are_refused(recwarn):
     """Would catch labels that wrap around, memory for classes that nobody has, and whatever is no real number."""
-    path = tmp_path / "mine.npz"
-    for changes in (
-        {"y_train": np.arange(6) + 2**32},  # class 0 and more, were they cast first
-        {"y_train": np.array([0, 1, 2, 3, 4, 2**31 - 2])},
-        {"y_train": np.array([0, 1, 2, 3, 4, -1])},
-        {"x_train": NUMBERS * 1e300},
-        {"x_train": np.where(NUMBERS > 3, np.inf, NUMBERS)},
-        {"x_train": NUMBERS * 1j},
-        {"x_train": NUMBERS.astype(str)},
-        {"x_train": NUMBERS.astype(object)},
+    labels = np.arange(6) % 2
+    for values, numbers in (
+        (NUMBERS, np.arange(6) + 2**32),  # class 0 and more, were they cast first
+        (NUMBERS, np.array([0, 1, 2, 3, 4, 2**31 - 2])),
+        (NUMBERS, np.arange(6) / 2),
+        (NUMBERS * 1e300, labels),
+        (NUMBERS * 1j, labels),
+        (NUMBERS.astype(str), labels),
+        (NUMBERS.astype(object), labels),
     ):
-        given = {"x_train": NUMBERS, "y_train": np.arange(6) % 2} | changes
-        np.savez(path, **given)
-        assert str(path) in str(refusal((DataError, InvalidValueError), datasets.load, "arrays", tmp_path))
-        values = (given["x_train"], given["y_train"])
-        with pytest.raises(InvalidValueError):  # arrays in memory are of no other kinds
-            datasets.from_arrays("mine", *values, *values)
+        refusal(InvalidValueError, datasets.from_arrays, "mine", values, numbers, values, numbers)
     assert not recwarn.list
 
 
-def test_numbers_of_every_kind_are_read_as_they_are(tmp_path):
+def test_numbers_of_every_kind_are_read_as_they_are():
     for kind in ("f2", "f4", ">f8", "i8", ">i2", "u4", "?"):
         held = NUMBERS.astype(kind)
-        arrays = {"x_train": held, "y_train": np.arange(6), "x_test": held, "y_test": np.arange(6)}
-        np.savez_compressed(tmp_path / "mine.npz", **arrays)
-        pixels = datasets.load("arrays", tmp_path).test.pixels
+        pixels = datasets.from_arrays("mine", held, np.arange(6), held, np.arange(6)).test.pixels
         np.testing.assert_array_equal(pixels[:, 0, 0, :], held.astype(float), kind)

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import re
 import sqlite3
 
 import chex
@@ -16,6 +17,7 @@ from moe_theory.deep import datasets, reading, runs
 from moe_theory.deep.params import Dims
 from moe_theory.deep.presets import preset
 from moe_theory.deep.runs import dataset
+from moe_theory.runs.progress import Progress
 from moe_theory.runs.store import unpack
 
 ROUNDS, EVERY = 6, 4  # in parts of 4 and of 2
@@ -42,27 +44,45 @@ class CutError(Exception):
     """The power fails."""
 
 
+class Told(Progress):
+    """Calls `on_step` with a run, its completed rounds, and the rounds of a part, or 0 for its beginning."""
+
+    def __init__(self, on_step):
+        self.on_step = on_step
+        self.begun = set()
+
+    def at(self, place):
+        self.place = re.fullmatch(r"(.*), seed (\d+), round (\d+) of \d+", place).groups()
+
+    def advance(self, rounds):
+        cell, seed, done = self.place
+        run = cell, int(seed)
+        is_begin = run not in self.begun
+        self.begun.add(run)
+        self.on_step(run, int(done), is_begin)
+
+
 def cut_after(number):
     """What ends a run at the end of its `number`-th part."""
     parts = []
 
-    def on_step(step):
-        parts.extend([] if step.is_begin else [step])
+    def on_step(run, done, is_begin):
+        parts.extend([] if is_begin else [done])
         if len(parts) == number:
             raise CutError
 
-    return on_step
+    return Told(on_step)
 
 
 def resumed_at(plan):
     """The runs, and the rounds that the store had of each before."""
     found = {}
 
-    def on_step(step):
-        if step.is_begin:
-            found[step.cell, step.replicate] = step.done
+    def on_step(run, done, is_begin):
+        if is_begin:
+            found[run] = done
 
-    return runs.run_plan(plan, on_step), found
+    return runs.run_plan(plan, Told(on_step)), found
 
 
 def assert_same(ours, theirs):
@@ -100,11 +120,11 @@ def test_a_complete_run_keeps_no_weights(undisturbed, tmp_path):
     plan = plan_of(tmp_path, replicates=1)
     sizes = {}
 
-    def on_step(step):
-        arrays = saved(plan, step.cell) if step.done else {}
-        sizes[step.cell, step.done] = sum(array.nbytes for array in arrays.values())
+    def on_step(run, done, is_begin):
+        arrays = saved(plan, run[0]) if done else {}
+        sizes[run[0], done] = sum(array.nbytes for array in arrays.values())
 
-    runs.run_plan(plan, on_step, num_threads=1)
+    runs.run_plan(plan, Told(on_step), num_threads=1)
     assert 0 < sizes["M = 4", ROUNDS] < sizes["M = 4", EVERY] / 3
     assert not [name for name in saved(plan, "M = 4") if "state" in name]
 
@@ -142,25 +162,19 @@ def test_a_process_that_is_behind_loses_nothing_of_another_s_run(undisturbed, tm
     """Would catch a checkpoint in the place of a whole run, where it is the last that is written."""
     plan, other = plan_of(tmp_path, replicates=1), plan_of(tmp_path, replicates=1)
 
-    def on_step(step):
-        if step.is_begin and step.cell == "M = 4":
-            assert step.done == 0
+    def on_step(run, done, is_begin):
+        if is_begin and run[0] == "M = 4":
+            assert done == 0
             runs.run_plan(other, num_threads=2)
-        elif step.cell == "M = 4":
+        elif run[0] == "M = 4":
             raise CutError
 
     with pytest.raises(CutError):
-        runs.run_plan(plan, on_step, num_threads=1)
+        runs.run_plan(plan, Told(on_step), num_threads=1)
     again, found = resumed_at(plan)
     assert set(found.values()) == {ROUNDS}
     for cell, run in again.items():
         np.testing.assert_array_equal(run.records.accuracy[:, :1], undisturbed[cell].records.accuracy[:, :1])
-
-
-def test_a_folder_of_version_0_1_is_refused_in_one_line(tmp_path):
-    (tmp_path / "runs" / "m-4").mkdir(parents=True)
-    np.savez(tmp_path / "runs" / "m-4" / "0.npz", task="x")
-    assert "written by version 0.1" in str(refusal(InvalidValueError, plan_of, tmp_path / "runs"))
 
 
 @pytest.mark.thorough

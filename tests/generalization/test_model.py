@@ -14,7 +14,7 @@ import moe_theory as mt
 from examples.ternary import outputs, train
 from moe_theory.core.digits import handwritten_digits
 from moe_theory.generalization import Dims, Params, model
-from moe_theory.generalization.certificate import certificate, code_length
+from moe_theory.generalization.certificate import certificate
 
 KEY = mt.root_key(3)
 quickly = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
@@ -142,5 +142,6 @@ def test_a_small_mixture_on_digits_has_a_bound_that_informs():
     features = np.hstack([blocks, np.ones((len(blocks), 1))]).astype(np.float32)
     weights = train(features[~is_test], (digits >= 5)[~is_test].astype(int), num_experts=2)
     wrong = (outputs(weights, features)[:, 0] > 0) != (digits >= 5)
-    risk = certificate(code_length(weights._asdict()), float(wrong[~is_test].mean()), int((~is_test).sum()))
+    code_bits = math.ceil((weights.router.size + weights.experts.size) * math.log2(3))
+    risk = certificate(code_bits, float(wrong[~is_test].mean()), int((~is_test).sum()))
     assert wrong[is_test].mean() < risk < 0.45

@@ -18,7 +18,6 @@ from commands import Outcome, broken
         (Outcome(1, "Traceback (most recent call last):"), ["a traceback"]),
         (Outcome(-9, ""), ["ends with -9"]),
         (Outcome(2, ""), ["refuses without a word"]),
-        (Outcome(2, "\x1b]0;title\x07"), ["passes on escape codes"]),
     ],
 )
 def test_broken(outcome, promises):

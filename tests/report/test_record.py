@@ -50,8 +50,8 @@ def records(tmp_path, monkeypatch) -> Iterator[Path]:
 def whole(tmp_path) -> recorded.Recorded:
     """The record of a paper, of a whole run."""
     kept = record.own(folder_of(tmp_path, *[verdict(each.id) for each in CLAIMS[::-1]], name="whole"))
-    record.write(kept)
-    return kept.run
+    record.write(record.paper_record(kept))
+    return kept
 
 
 def test_a_run_with_holes_is_not_recorded(tmp_path):
@@ -70,19 +70,19 @@ def test_runs_of_parts_of_a_paper_are_recorded_together(tmp_path):
     first, *rest = [verdict(each.id) for each in CLAIMS]
     parts = [folder_of(tmp_path, first, name="first"), folder_of(tmp_path, *rest, name="rest")]
     (kept,) = record.of_papers(parts)
-    assert [each["claim"] for each in kept.run.verdicts] == [each.id for each in CLAIMS]
+    assert kept.counts == {"verdicts": len(CLAIMS)}
 
 
 def test_a_statement_is_recorded_alone_and_no_other_number_moves(tmp_path, whole):
     """Guards a statement's life: adding or changing one re-runs it and nothing else."""
     changed = folder_of(tmp_path, verdict(CLAIMS[1].id, Status.REFUTED, replicates=16), finished="2027")
     kept = record.own(changed)
-    assert kept.run.verdicts[1]["status"] == "REFUTED"
-    assert [kept.run.verdicts[0], *kept.run.verdicts[2:]] == [whole.verdicts[0], *whole.verdicts[2:]]
-    assert (kept.run.error, kept.run.finished) == (0.01, "2027")
-    record.write(kept)
-    assert recorded.read()["deep"] == kept.run
-    assert record.own(changed).run == kept.run  # what is recorded already changes nothing
+    assert kept.verdicts[1]["status"] == "REFUTED"
+    assert [kept.verdicts[0], *kept.verdicts[2:]] == [whole.verdicts[0], *whole.verdicts[2:]]
+    assert (kept.error, kept.finished) == (0.01, "2027")
+    record.write(record.paper_record(kept))
+    assert recorded.read()["deep"] == kept
+    assert record.own(changed) == kept  # what is recorded already changes nothing
 
 
 def test_the_command_writes_what_it_says(tmp_path, records, whole, capsys):
@@ -97,7 +97,7 @@ def test_the_command_writes_what_it_says(tmp_path, records, whole, capsys):
 
 
 def test_the_error_of_a_record_is_at_least_that_of_its_verdicts(tmp_path, whole):
-    assert record.own(folder_of(tmp_path, verdict(CLAIMS[1].id, error=0.5))).run.error > 0.5
+    assert record.own(folder_of(tmp_path, verdict(CLAIMS[1].id, error=0.5))).error > 0.5
 
 
 def test_what_cannot_stand_beside_the_record_is_refused(tmp_path, whole):
@@ -123,11 +123,8 @@ def test_runs_on_other_data_are_kept_beside_the_record(tmp_path):
     runs = [verdict(each.id, data="Fashion-MNIST") for each in CLAIMS]
     kept = record.of_other_data([folder_of(tmp_path, *runs)])
     assert kept.path.name == "recorded-fashion-mnist.json"
-    assert len(kept.run.verdicts) == len(CLAIMS)
-    part = folder_of(tmp_path, *runs[1:], name="part")
-    refusal(DamagedError, record.of_other_data, [part])
-    record.write(kept)
-    assert [each["claim"] for each in record.of_other_data([part]).run.verdicts] == [each.id for each in CLAIMS]
+    assert kept.counts == {"verdicts": len(CLAIMS)}
+    refusal(DamagedError, record.of_other_data, [folder_of(tmp_path, runs[0], name="part")])
 
 
 def kept_search(folder: Path, statement: str, settings: int) -> Challenge:
@@ -149,7 +146,7 @@ def test_searches_replace_those_of_the_same_statements_and_the_others_stay(tmp_p
     (found,) = record.of_searches([tmp_path / "new"])
     assert found.paper == "edge"
     assert found.path == records / "edge" / recorded.SEARCHES
-    assert [each.to_json() for each in found.searches] == [before[0].to_json(), own.to_json()]
+    assert found.text == recorded.searches_written([before[0], own])
     record.write(found)
     (first, second) = json.loads(found.path.read_text())
     assert (first["settings"], second["settings"]) == (50, 90)

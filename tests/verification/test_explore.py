@@ -2,7 +2,6 @@
 
 import dataclasses
 import inspect
-import json
 import shlex
 
 import numpy as np
@@ -12,8 +11,6 @@ from refusals import refusal
 from moe_theory import verify
 from moe_theory.cli import verify as command
 from moe_theory.core.errors import InvalidValueError, MoeTheoryError, UnknownNameError
-from moe_theory.report import exploration as pictures
-from moe_theory.runs import quiet
 from moe_theory.verification import Status, session
 from moe_theory.verification import claim as claim_module
 from moe_theory.verification.explore import carry_out_search, explore, plan_search
@@ -107,36 +104,22 @@ def test_a_point_is_what_verify_says_there_and_its_command_repeats_it(tmp_path):
         assert point.verdict.reading.startswith("tilted, scale=")
 
 
-@pytest.mark.parametrize("over", [["scale=0,2,4"], SQUARE, ["scale=0.1,2,40", "is_doubled=false,true"]])
-def test_the_picture_and_its_document_are_written(over, tmp_path):
-    plan = plan_search(ID, over)
-    found = carry_out_search(plan, progress=quiet, command="moe-theory explore this")
-    svg, document = pictures.write_exploration(found, tmp_path)
-    assert svg.read_text().startswith("<?xml")
-    assert "moe-theory explore this" in svg.read_text()
-    assert pictures.picture(found).rendered().decode() == svg.read_text()
-    read = json.loads(document.read_text())
-    assert [point["verdict"]["status"] for point in read["points"]] == [p.verdict.status for p in found.points]
-    assert read["points"][0]["at"] == {axis.name: axis.values[0] for axis in found.search.axes}
-
-
 def mapped(over, **changes):
     """The map of the planted claim with these changes."""
     claim_module._REGISTERED[ID] = dataclasses.replace(CLAIM, **changes)
     return carry_out_search(plan_search(ID, over))
 
 
-def test_a_failing_claim_is_mapped_and_drawn_as_an_error():
-    found = mapped("scale=0,1,2,3,4", observe=lambda runs: 1 / 0)
+def test_a_failing_claim_is_mapped_as_an_error():
+    found = mapped("scale=0..4", observe=lambda runs: 1 / 0)
     (failure,) = found.failures()
     assert failure.startswith("ERROR: ZeroDivisionError: division by zero (test_explore.py, line ")
     assert found.summary() == ["ERROR at 5 of 5 points: scale = 0, 1, 2, 3, 4"]
-    assert pictures.picture(found).rendered()
 
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("over", ["scale=0,100", "scale=90,100"], ids=["in part", "everywhere"])
-def test_numbers_that_overflow_are_left_undecided_and_the_map_is_drawn(over):
+def test_numbers_that_overflow_are_left_undecided(over):
     """Would catch a map that is lost because an interval at one of its points is infinite."""
 
     def enormous(runs):
@@ -146,11 +129,9 @@ def test_numbers_that_overflow_are_left_undecided_and_the_map_is_drawn(over):
 
     found = mapped(over, observe=enormous)
     assert found.points[-1].verdict.status is Status.INCONCLUSIVE
-    assert pictures.picture(found).rendered()
 
 
 def test_cells_that_keep_their_own_value_are_named():
     cells = {"only": {}, "still": {"scale": 1.0}}
     found = mapped("scale=0,4", experiment=dataclasses.replace(CLAIM.experiment, cells=cells))
     assert found.search.kept == {"scale": ["still"]}
-    assert "Cells that set scale themselves keep their value: still." in pictures.caption(found)

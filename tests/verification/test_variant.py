@@ -118,9 +118,8 @@ def test_a_competitor_stays_as_recorded():
 def test_it_enters_no_record_and_no_status(own, tmp_path):
     folder = tmp_path / "run"
     mt.verify("continual.lemma-4", **QUICK, system=f"{own}:worse").report(folder)
-    for read in (record.own, record.of_other_data, lambda where: standing(folder=where)):
-        argument = [folder] if read is record.of_other_data else folder
-        assert "worse, an algorithm of your own" in str(refusal(DamagedError, read, argument))
+    for read in (record.own, lambda where: standing(folder=where)):
+        assert "worse, an algorithm of your own" in str(refusal(DamagedError, read, folder))
     assert pages.read_reports([folder]).own_system == "worse"
     mt.verify("continual.lemma-4", **QUICK).report(tmp_path / "printed")
     refusal(DamagedError, pages.read_reports, [folder, tmp_path / "printed"])

@@ -1,7 +1,6 @@
 """The papers' data sets and users' own, read from a folder, never downloaded."""
 
 import functools
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -10,11 +9,11 @@ import numpy as np
 
 from moe_theory.core.digits import handwritten_digits
 from moe_theory.core.errors import MissingError, unknown_name
-from moe_theory.deep.datasets import folders, own, published, tiny_imagenet
+from moe_theory.deep.datasets import folders, published
+from moe_theory.deep.datasets.arrays import from_arrays as from_arrays
 from moe_theory.deep.datasets.files import DataSet as DataSet
 from moe_theory.deep.datasets.files import Images as Images
-from moe_theory.deep.datasets.files import changed_files, is_system, locate, matching, reading
-from moe_theory.deep.datasets.own import from_arrays as from_arrays
+from moe_theory.deep.datasets.files import locate, matching
 
 _GREY_SCALE = 15  # scikit-learn's grey levels end at 16, and 16 * 15 = 240 fits into a byte
 
@@ -32,7 +31,6 @@ class Loader(NamedTuple):
     title: str
     read: Callable[[list[Path]], DataSet]  # of the first file or folder for each pattern
     files: tuple[str, ...] = ()  # glob patterns of its files; none for data that are in memory
-    md5: tuple[str, ...] = ()  # of what these hold as published, where that tells data sets apart
 
 
 @functools.cache
@@ -60,73 +58,40 @@ def load_digits() -> DataSet:
 # What can be loaded, by name.
 DATASETS: dict[str, Loader] = {
     "digits": Loader("digits", lambda _: load_digits()),
-    **{
-        kind.name: Loader(kind.title, functools.partial(published.load_mnist, kind), kind.files, kind.md5)
-        for kind in (published.MNIST, published.FASHION_MNIST)
-    },
+    "mnist": Loader("MNIST", published.load_mnist, published.MNIST.files),
     **{
         kind.name: Loader(kind.title, functools.partial(published.load_cifar, kind), kind.files)
         for kind in (published.CIFAR10, published.CIFAR100)
     },
-    "tiny-imagenet": Loader(tiny_imagenet.TITLE, tiny_imagenet.load_tiny_imagenet, tiny_imagenet.FILES),
+    "tiny-imagenet": Loader("Tiny ImageNet", folders.load_folders, folders.FILES),  # a folder for each class
     "folders": Loader(folders.TITLE, folders.load_folders, folders.FILES),
-    "arrays": Loader(own.TITLE, own.load_arrays, own.FILES),
 }
 
 
-OWN = ("folders", "arrays")  # what is looked for where there is no published data set
+def read_folder(folder: Path | str, preferred: str = "") -> DataSet:
+    """Return the data set in a folder: the preferred one, or else another published one, or else images in folders.
 
-
-def found_in(folder: Path | str) -> list[str]:
-    """Return the names of the data sets in a folder: published ones, or else the user's own.
-
-    Of data sets in one format it is the one with the files' MD5, or else all.
-
-    Raises: DataError for unreadable files.
+    Raises: MissingError for other contents, DataError or InvalidValueError for unreadable files.
 
     Examples:
         >>> import tempfile
+        >>> from moe_theory.core.errors import MissingError
         >>> from moe_theory.deep import datasets
-        >>> datasets.found_in(tempfile.mkdtemp())
-        []
-    """
-    place = Path(folder).expanduser()
-    present = {
-        name: loader
-        for name, loader in DATASETS.items()
-        if loader.files and all(matching(place, pattern) for pattern in loader.files)
-    }
-    names = [name for name in present if name not in OWN]
-    if len(names) < 2:
-        return names or [*present]
-    num_changed = {
-        name: len(changed_files([matching(place, pattern)[0] for pattern in present[name].files], present[name].md5))
-        for name in names
-    }
-    return [name for name in names if num_changed[name] == min(num_changed.values())]
-
-
-def missing(folder: Path | str) -> MissingError:
-    """Return a MissingError that says what a folder has, and what it may have.
-
-    Raises: DataError for files that cannot be read.
-
-    Examples:
-        >>> import tempfile
-        >>> from moe_theory.deep import datasets
-        >>> "which has nothing" in str(datasets.missing(tempfile.mkdtemp()))
+        >>> try:
+        ...     datasets.read_folder(tempfile.mkdtemp())
+        ... except MissingError as failure:
+        ...     "images in train/CLASS" in str(failure)
         True
     """
     place = Path(folder).expanduser().absolute()
-    if not place.is_dir():
-        return MissingError(f"no data set in {place}, which is not a folder. Name the one that has it.")
-    with reading(place):
-        endings = Counter(path.suffix.lower() or "of no ending" for path in place.iterdir() if not is_system(path))
-    there = ", ".join(f"{count} {ending}" for ending, count in endings.most_common(5)) or "nothing"
-    titles = ", ".join(loader.title for name, loader in DATASETS.items() if loader.files and name not in OWN)
-    return MissingError(
-        f"no data set in {place}, which has {there}. It may have the published files of {titles}; images in "
-        "train/CLASS and test/CLASS, or in CLASS alone; or an .npz file of x_train, y_train, x_test, y_test."
+    loaders = {name: loader for name, loader in DATASETS.items() if loader.files}
+    for name in sorted(loaders, key=lambda name: name != preferred):
+        if place.is_dir() and all(matching(place, pattern) for pattern in loaders[name].files):
+            return load(name, place)
+    titles = ", ".join(loader.title for loader in loaders.values() if loader.files != folders.FILES)
+    raise MissingError(
+        f"no data set in {place}. Name a folder that has the published files of {titles}, or images in train/CLASS "
+        "and test/CLASS."
     )
 
 

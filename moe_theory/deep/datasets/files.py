@@ -3,7 +3,6 @@
 import contextlib
 import dataclasses
 import gzip
-import hashlib
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -47,6 +46,7 @@ class DataSet:
             f"data: {self.title}: {self.source}",
             f"  {len(self.train.labels):,} training and {len(self.test.labels):,} test images of "
             f"{len(self.class_names)} classes, {shape} (height, width, channels), {self.train.pixels.dtype}",
+            f"  classes: {', '.join(f'{number} {name}' for number, name in enumerate(self.class_names[:20]))}",
             *(f"  note: {note}" for note in self.notes),
         ]
 
@@ -95,23 +95,6 @@ def read_whole(path: Path) -> bytes:
         if path.suffix == ".gz":
             return gzip.decompress(path.read_bytes())
         return path.read_bytes()
-
-
-def read_lines(path: Path) -> list[str]:
-    try:
-        text = read_whole(path).decode("utf-8")
-    except UnicodeDecodeError as failure:
-        raise DataError(path, f"it is not UTF-8 text at byte {failure.start}") from None
-    return [line.strip() for line in text.splitlines() if line.strip()]
-
-
-def changed_files(paths: Sequence[Path], md5: Sequence[str]) -> list[str]:
-    """Return the names of files without the published MD5, where known."""
-    return [
-        path.name
-        for path, published in zip(paths, md5, strict=False)
-        if hashlib.md5(read_whole(path), usedforsecurity=False).hexdigest() != published
-    ]
 
 
 def check_labels(path: Path, labels: Int[np.ndarray, " n"], num_classes: int) -> None:

@@ -1,53 +1,41 @@
-"""Images in one folder for each class: train/CLASS and test/CLASS, or CLASS alone."""
+"""Images in one folder for each class: train/CLASS and test/CLASS."""
 
 import itertools
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Bool, Int, Int32
+from jaxtyping import Int32
 
 from moe_theory.core.errors import DataError, MissingError, shortened
-from moe_theory.deep.datasets.files import DataSet, is_system, matching, reading
-from moe_theory.deep.datasets.images import ENDINGS, read_split
+from moe_theory.deep.datasets.files import DataSet, Images, is_system, matching, reading
+from moe_theory.deep.datasets.images import ENDINGS, read_images
 
 TITLE = "images in folders"
-FILES = ("*/",)
-TESTED = 5  # every 5th image is held out if there is no test split
-_LAYOUTS = f"train/CLASS and test/CLASS, or CLASS alone, of which every {TESTED}th image is then held out"
+FILES = ("train/*/", "test/*/")
 
 
 def load_folders(paths: list[Path]) -> DataSet:
-    root = paths[0].parent.resolve()
-    inside = [path.name for path in matching(root, "*/")]
-    is_split = "train" in inside or "test" in inside
-    train = root / "train" if is_split else root
-    names = [path.name for path in matching(train, "*/")]
+    root = paths[0].parent.parent.resolve()
+    names, test_names = ([path.name for path in matching(root / split, "*/")] for split in ("train", "test"))
     if len(names) < 2:
-        raise MissingError(f"{train} has {len(names)} folders of classes, and must have two: {_LAYOUTS}. Add some.")
-    files, labels = class_images([train / name for name in names])
-    if is_split:
-        test_files, test_labels = _test_images(root / "test", names)
-        strangers = sorted({*inside} - {"train", "test"})
-        notes = [f"not read: {', '.join(strangers)}"] if strangers else []
-    else:
-        is_test = every_fifth(labels)
-        test_files = list(itertools.compress(files, is_test))
-        test_labels = labels[is_test]
-        files = list(itertools.compress(files, ~is_test))
-        labels = labels[~is_test]
-        notes = [f"every {TESTED}th image of a class is a test image, as there is no test split"]
-    if not test_files:
-        raise MissingError(f"{root} has no images to test on. Add some: {_LAYOUTS}.")
-    split = read_split(files, labels, test_files, test_labels)
+        raise MissingError(f"{root / 'train'} has {len(names)} folders of classes, and must have two. Add some.")
+    strangers = sorted({*test_names} - {*names})
+    if strangers:
+        reason = f"{shortened(strangers[0])} is not one of the {len(names)} classes of train"
+        raise DataError(root / "test" / strangers[0], reason, "Name the folders of both splits alike.")
+    files, labels = class_images([root / "train" / name for name in names])
+    test_files, places = class_images([root / "test" / name for name in test_names])
+    test_labels = np.array([names.index(name) for name in test_names], np.int32)[places]
+    pixels, num_grey = read_images([*files, *test_files])
     return DataSet(
         name=root.name,
         title=root.name,
-        train=split.train,
-        test=split.test,
+        train=Images(pixels[: len(files)], labels),
+        test=Images(pixels[len(files) :], test_labels),
         class_names=tuple(names),
         source=f"{TITLE} of {root}",
-        notes=(*notes, *split.notes),
+        notes=(f"{num_grey:,} grey images have three equal channels",) if num_grey else (),
     )
 
 
@@ -71,23 +59,3 @@ def list_images(folder: Path) -> list[Path]:
             reason = f"it is no image by its ending ({', '.join(sorted(ENDINGS))}), in a folder of images"
             raise DataError(path, reason, "Save it as PNG, or move it elsewhere.")
     return paths
-
-
-def every_fifth(labels: Int[np.ndarray, " n"]) -> Bool[np.ndarray, " n"]:
-    """Return the mask of held-out rows: every fifth of each class, none of a single row."""
-    is_test = np.zeros(len(labels), bool)
-    for label in np.unique(labels):
-        rows = np.flatnonzero(labels == label)
-        is_test[rows[::TESTED]] = len(rows) > 1
-    return is_test
-
-
-def _test_images(test: Path, names: Sequence[str]) -> tuple[list[Path], Int[np.ndarray, " n"]]:
-    present = [path.name for path in matching(test, "*/")] if test.is_dir() else []
-    for name in present:
-        if name not in names:
-            reason = f"{shortened(name)} is not one of the {len(names)} classes of train"
-            raise DataError(test / name, reason, "Name the folders of both splits alike.")
-    paths, places = class_images([test / name for name in present])
-    labels = np.array([names.index(name) for name in present], np.int32)
-    return paths, labels[places]

@@ -6,15 +6,14 @@ from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Int32, UInt8
+from jaxtyping import UInt8
 from PIL import Image
 
 from moe_theory.core.errors import DataError, InvalidValueError, MoeTheoryError, shortened
 from moe_theory.core.machine import available_cores
-from moe_theory.deep.datasets.files import Images, read_whole
+from moe_theory.deep.datasets.files import read_whole
 
 FORMATS = ("BMP", "JPEG", "PNG")  # Pillow's names
 ENDINGS = frozenset((".bmp", ".jfif", ".jpe", ".jpeg", ".jpg", ".png"))
@@ -23,31 +22,12 @@ _ORIENTATION = 0x0112  # the tag of EXIF
 _UPRIGHT = (None, 1)
 
 
-class DecodedImages(NamedTuple):
-    train: Images
-    test: Images
-    notes: tuple[str, ...]
-
-
-def read_split(
-    train: Sequence[Path],
-    train_labels: Int32[np.ndarray, " n"],
-    test: Sequence[Path],
-    test_labels: Int32[np.ndarray, " m"],
-) -> DecodedImages:
-    """Return the images in these files, all of one size. Raises: as `read_images`. Raises: as `read_images`."""
-    pixels, num_grey = read_images([*train, *test])
-    notes = (f"{num_grey:,} grey images have three equal channels",) if num_grey else ()
-    return DecodedImages(Images(pixels[: len(train)], train_labels), Images(pixels[len(train) :], test_labels), notes)
-
-
 def read_images(paths: Sequence[Path]) -> tuple[UInt8[np.ndarray, "n h w 3"], int]:
     """Return the images in these files, at least one, in order, and the number of grey ones.
 
     Raises:
         DataError: For an undecodable file.
-        InvalidValueError: For an image that is not 8-bit grey or RGB, or that its EXIF data turn.
-        InvalidValueError: For images of more than one size.
+        InvalidValueError: For an image that is not 8-bit grey or RGB, or that its EXIF data turn, or for several sizes.
     """
     with warnings.catch_warnings(), ThreadPoolExecutor(available_cores()) as threads:
         warnings.simplefilter("ignore")  # Pillow's, of metadata
@@ -68,9 +48,11 @@ def _decode(path: Path) -> tuple[UInt8[np.ndarray, "h w 3"], bool]:
     data = read_whole(path)
     try:
         with Image.open(io.BytesIO(data), formats=FORMATS) as image:
-            fault = _fault(image)
-            if fault:
-                raise InvalidValueError(f"{path} {fault}")
+            if not _is_plain(image):
+                raise InvalidValueError(
+                    f"{path} (mode {image.mode}) must be one frame of 8-bit grey or RGB, without transparency and "
+                    "without a turn in its EXIF data. Convert it, as by exif_transpose(image).convert('RGB') of PIL."
+                )
             return np.asarray(image.convert("RGB")), image.mode == "L"
     except MoeTheoryError:
         raise
@@ -82,23 +64,12 @@ def _decode(path: Path) -> tuple[UInt8[np.ndarray, "h w 3"], bool]:
         raise DataError(path, f"it cannot be decoded ({reason})", way_out) from None
 
 
-def _fault(image: Image.Image) -> str:
-    depth = _depth(image)  # before anything is decoded, which forgets it
-    if getattr(image, "n_frames", 1) > 1:
-        return "has several frames. Save one of them in a file of its own."
-    if image.getexif().get(_ORIENTATION) not in _UPRIGHT:
-        return "is to be turned, as its EXIF data say. Save it turned, as by PIL.ImageOps.exif_transpose(image)."
-    if image.mode.endswith("A") or "transparency" in image.info:
-        return f"has transparency (mode {image.mode}). Put it on a background, or save image.convert('RGB')."
-    if image.mode.startswith("I") or (image.mode in _MODES and depth):
-        return f"has depth {depth} a channel, not 8 (mode {image.mode}). Scale its values to 0..255, and save bytes."
-    if image.mode not in _MODES:
-        return f"is of mode {image.mode}, not grey or RGB. Save it as RGB, as by image.convert('RGB')."
-    return ""
-
-
-def _depth(image: Image.Image) -> str:
-    for _, _, _, arguments in getattr(image, "tile", ()):
+def _is_plain(image: Image.Image) -> bool:
+    """Return whether pixels are 8-bit grey or RGB as they are stored, in one upright frame."""
+    for _, _, _, arguments in getattr(image, "tile", ()):  # before anything is decoded, which forgets the depth
         raw_mode = arguments if isinstance(arguments, str) else arguments[0]
-        return str(raw_mode).partition(";")[2]
-    return ""
+        if ";" in str(raw_mode):
+            return False
+    is_upright = image.getexif().get(_ORIENTATION) in _UPRIGHT
+    is_single = getattr(image, "n_frames", 1) == 1
+    return image.mode in _MODES and is_upright and is_single and "transparency" not in image.info

@@ -1,11 +1,11 @@
 """Figures of deep experiments, from small presets."""
 
 from moe_theory import plot
-from moe_theory.deep.figures import drive, edge_figure_4, figures_3_to_7, routing
+from moe_theory.deep.figures import drive, edge_figure_4, figures_3_to_7
 from moe_theory.deep.presets import EDGE, Preset, expert_cell
 from moe_theory.verification.claim import Runs
 
-FIGURES = plot.figures(*figures_3_to_7.FIGURES, edge_figure_4.picture, routing.picture, drive.picture)
+FIGURES = plot.figures(*figures_3_to_7.FIGURES, edge_figure_4.picture, drive.picture)
 
 
 def draw_runs(preset: Preset, title: str, runs: Runs, canvas: plot.Canvas) -> None:

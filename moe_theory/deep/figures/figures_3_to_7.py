@@ -119,8 +119,10 @@ def _draw_table(panel: plot.Axes, data: xr.Dataset, letter: str) -> None:
 ERRORS = ("forgetting", "generalization_error")
 
 
-def figure(name: str, of: str, metrics: Sequence[str], *, experts: Sequence[int] = (), **about: Any) -> plot.FigureSpec:
-    small = preset(of)
+def figure(
+    name: str, preset_name: str, metrics: Sequence[str], *, experts: Sequence[int] = (), **about: Any
+) -> plot.FigureSpec:
+    small = preset(preset_name)
     sizes = experts or small.experts
     names = {expert_cell(size, part == "with") for size, part in itertools.product(sizes, TERMINATIONS)}
     settings = {cell: overrides for cell, overrides in small.cells().items() if cell in names}

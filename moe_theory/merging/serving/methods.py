@@ -95,10 +95,12 @@ def _sparse(router: str) -> list[ServingMethod]:
 
 def _all() -> dict[str, ServingMethod]:
     methods = [
-        ServingMethod("average", lambda given: merge.average(given.model), _serve_one),
-        ServingMethod("fisher", lambda given: merge.fisher(given.model, given.calibration), _serve_one),
-        ServingMethod("regmean", lambda given: merge.regmean(given.model, given.calibration), _serve_one),
-        ServingMethod(MERGED, lambda given: given.model, _serve_one, merge=merge.weighted),
+        ServingMethod("average", lambda deployment: merge.average(deployment.model), _serve_one),
+        ServingMethod("fisher", lambda deployment: merge.fisher(deployment.model, deployment.calibration), _serve_one),
+        ServingMethod(
+            "regmean", lambda deployment: merge.regmean(deployment.model, deployment.calibration), _serve_one
+        ),
+        ServingMethod(MERGED, lambda deployment: deployment.model, _serve_one, merge=merge.weighted),
     ]
     for name in ("smear-example", "smear-token"):
         for build, run in routing.SOFT_BUILDS.items():

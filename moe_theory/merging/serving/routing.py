@@ -21,7 +21,7 @@ from moe_theory.merging.testbed.transformer import Experts, MoE
 
 CAPACITY_FACTOR = 1.25  # Switch's own, of an even share
 
-# (experts, tokens, chosen, gates) -> outputs
+# (experts, tokens, indices, gates) -> outputs
 Dispatch = Callable[
     [Experts, Float[Array, "N d"], Int[Array, "N k"], Float[Array, "N k"]],
     Float[Array, "N d"],
@@ -31,7 +31,7 @@ Dispatch = Callable[
 def with_capacity(
     experts: Experts,
     tokens: Float[Array, "N d"],
-    chosen: Int[Array, "N k"],
+    indices: Int[Array, "N k"],
     gates: Float[Array, "N k"],
     factor: float = CAPACITY_FACTOR,
 ) -> Float[Array, "N d"]:
@@ -41,13 +41,13 @@ def with_capacity(
 
     Source: Switch Transformer, Sec. 2.2 (one choice), and GShard, Algorithm 1 (several).
     """
-    num_tokens, num_choices = chosen.shape
+    num_tokens, num_choices = indices.shape
     num_experts = experts.b_out.shape[0]
     size = capacity(num_tokens, num_choices, num_experts, factor)
-    place = places(chosen, num_experts)
+    place = places(indices, num_experts)
     nowhere = num_experts * size
-    slot = jnp.where(place < size, chosen * size + place, nowhere)  # (N, k)
-    rows = jnp.broadcast_to(jnp.arange(num_tokens, dtype=jnp.int32)[:, None], chosen.shape)
+    slot = jnp.where(place < size, indices * size + place, nowhere)  # (N, k)
+    rows = jnp.broadcast_to(jnp.arange(num_tokens, dtype=jnp.int32)[:, None], indices.shape)
     held = jnp.full(nowhere, num_tokens, jnp.int32).at[slot.reshape(-1)].set(rows.reshape(-1), mode="drop")
     buffers = jnp.take(tokens, held, axis=0, mode="fill", fill_value=0).reshape(num_experts, size, -1)
     hidden = jax.nn.relu(buffers @ experts.w_in + experts.b_in[:, None])
@@ -61,20 +61,20 @@ def capacity(num_tokens: int, num_choices: int, num_experts: int, factor: float 
     return min(num_tokens, math.ceil(factor * num_tokens * num_choices / num_experts))
 
 
-def places(chosen: Int[Array, "N k"], num_experts: int) -> Int[Array, "N k"]:
+def places(indices: Int[Array, "N k"], num_experts: int) -> Int[Array, "N k"]:
     """Return the number of tokens before each token at its choices' experts."""
-    num_tokens, num_choices = chosen.shape
-    queue = chosen.T.reshape(-1)
+    num_tokens, num_choices = indices.shape
+    queue = indices.T.reshape(-1)
     waiting = jnp.cumsum(jax.nn.one_hot(queue, num_experts, dtype=jnp.int32), axis=0, dtype=jnp.int32)
     before = jnp.take_along_axis(waiting, queue[:, None], axis=1) - 1
     return before.reshape(num_choices, num_tokens).T
 
 
 def dense(
-    experts: Experts, tokens: Float[Array, "N d"], chosen: Int[Array, "N k"], gates: Float[Array, "N k"]
+    experts: Experts, tokens: Float[Array, "N d"], indices: Int[Array, "N k"], gates: Float[Array, "N k"]
 ) -> Float[Array, "N d"]:
     """Compute all tokens at all experts, with gates of 0 for others than the chosen."""
-    is_chosen = jax.nn.one_hot(chosen, experts.b_out.shape[0], dtype=gates.dtype)
+    is_chosen = jax.nn.one_hot(indices, experts.b_out.shape[0], dtype=gates.dtype)
     return gated(experts, tokens, jnp.einsum("nj,njk->nk", gates, is_chosen))
 
 
@@ -86,11 +86,11 @@ def gated(experts: Experts, tokens: Float[Array, "N d"], gates: Float[Array, "N 
 
 
 def ragged(
-    experts: Experts, tokens: Float[Array, "N d"], chosen: Int[Array, "N k"], gates: Float[Array, "N k"]
+    experts: Experts, tokens: Float[Array, "N d"], indices: Int[Array, "N k"], gates: Float[Array, "N k"]
 ) -> Float[Array, "N d"]:
     """Sort tokens by expert and compute each expert's rows (`jax.lax.ragged_dot`), without drops."""
-    num_tokens, num_choices = chosen.shape
-    queue = chosen.reshape(-1)
+    num_tokens, num_choices = indices.shape
+    queue = indices.reshape(-1)
     order = jnp.argsort(queue, stable=True)
     expert = queue[order]
     sizes = jnp.bincount(queue, length=experts.b_out.shape[0]).astype(jnp.int32)

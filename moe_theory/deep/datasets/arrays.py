@@ -1,24 +1,16 @@
-"""A user's own images and features: arrays, or the `.npz` file of a folder."""
+"""A user's own images and features, as arrays."""
 
-import dataclasses
-import io
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 from jaxtyping import Int, Num
 
-from moe_theory.core.errors import DataError, InvalidValueError, MissingError, shortened
-from moe_theory.deep.datasets.files import DataSet, Images, matching, read_whole
-from moe_theory.deep.datasets.folders import TESTED, every_fifth
+from moe_theory.core.errors import InvalidValueError
+from moe_theory.deep.datasets.files import DataSet, Images
 
-TITLE = "images or features in an .npz file"
-FILES = ("*.npz",)
 MOST_CLASSES = 1 << 16  # each has a name, a share of every count and, in most networks, an output
 _NUMBERS = "biuf"  # kinds of dtypes: truth values, whole numbers with and without a sign, floats
 _LARGEST_NUMBER = float(np.finfo(np.float32).max)
-_MOST_SCALES = 8  # times as large as the other split's, from which images are on another scale
-_NAMES = ("x_train", "y_train", "x_test", "y_test")
 _CHANNELS = (1, 3)  # of images; PyTorch has them before the rows
 
 
@@ -74,39 +66,6 @@ def from_arrays(
     return DataSet(name, name, images[0], images[1], names)
 
 
-def load_arrays(paths: list[Path]) -> DataSet:
-    """Return `x_train`, `y_train`, `x_test`, `y_test` of the one `.npz` file in a folder.
-
-    Without test data every fifth of a class is held out, and pickled objects are not loaded.
-    """
-    path = paths[0]
-    files = [file.name for file in matching(path.parent, "*.npz")]
-    if len(files) > 1:
-        raise MissingError(
-            f"{path.parent} has {len(files)} data sets: {', '.join(files[:5])}. Put one in a folder of its own."
-        )
-    arrays, strangers = _read(path)
-    notes = [f"not read: {', '.join(map(shortened, strangers))}"] if strangers else []
-    values, labels, *test = arrays
-    try:
-        if not test:
-            _pixels(values, labels)
-            is_test = every_fifth(labels)
-            if not is_test.any():  # of classes with one each, which are then refused as classes
-                is_test[::TESTED] = True
-            test = [values[is_test], labels[is_test]]
-            values = values[~is_test]
-            labels = labels[~is_test]
-            notes.append(f"every {TESTED}th of a class is held out, as there is no test split")
-        data = from_arrays(path.stem, values, labels, test[0], test[1])
-        _check_scales(data)
-    except InvalidValueError as failure:
-        raise type(failure)(f"{path}: {failure}") from None
-    if values.dtype != data.train.pixels.dtype:
-        notes.append(f"{values.dtype} is converted to {data.train.pixels.dtype}")
-    return dataclasses.replace(data, source=f"arrays of {path}", notes=tuple(notes))
-
-
 def _pixels(values: np.ndarray, labels: np.ndarray) -> Num[np.ndarray, "n h w c"]:
     if values.ndim not in (2, 3, 4) or labels.shape != values.shape[:1] or not len(labels):
         raise InvalidValueError(
@@ -139,30 +98,3 @@ def _pixels(values: np.ndarray, labels: np.ndarray) -> Num[np.ndarray, "n h w c"
     if values.ndim == 3:
         return values[..., None]
     return values
-
-
-def _read(path: Path) -> tuple[list[np.ndarray], list[str]]:
-    data = read_whole(path)
-    try:
-        with np.load(io.BytesIO(data), allow_pickle=False) as archive:
-            present = archive.files
-            arrays = {name: archive[name] for name in _NAMES if name in present}
-    except Exception as failure:  # damaged archives make zipfile, zlib and NumPy raise what they do not document
-        reason = f"it cannot be read as arrays ({shortened(str(failure) or type(failure).__name__)})"
-        raise DataError(path, reason, f"Write {', '.join(_NAMES)} as numbers by np.savez.") from None
-    needed = _NAMES if arrays.keys() & {*_NAMES[2:]} else _NAMES[:2]
-    missing = [name for name in needed if name not in arrays]
-    if missing:
-        reason = f"it has no {missing[0]}, only {', '.join(map(shortened, present[:6])) or 'nothing'}"
-        raise DataError(path, reason, f"Write {', '.join(needed)} by np.savez.")
-    return [arrays[name] for name in needed], [name for name in present if name not in needed]
-
-
-def _check_scales(data: DataSet) -> None:
-    training = float(np.abs(data.train.pixels).max())
-    test = float(np.abs(data.test.pixels).max())
-    if data.train.pixels.dtype != np.uint8 and max(training, test) > _MOST_SCALES * min(training, test):
-        raise InvalidValueError(
-            f"numbers are up to {training:g} in the training data and up to {test:g} in the test data, which are two "
-            "scales. Write both in one."
-        )
