@@ -24,7 +24,7 @@ class Archive:
     def __init__(self, folder: Path) -> None:
         """Raises: InvalidValueError for a folder that version 0.1 wrote."""
         require_no_0_1(folder, _OF_0_1)
-        self.store = Store(folder, way_out="make room or name another --out")
+        self.store = Store(folder)
         self.keys = Keys()
         self.found: set[str] = set()  # keys of samples that were there
         self.written: set[str] = set()  # keys of samples computed since, or added to

@@ -89,7 +89,7 @@ def kept(folder: Path) -> list[Challenge]:
 def _store(folder: Path) -> Store:
     place = folder / FOLDER
     require_no_0_1(place, "*.json")
-    return Store(place, way_out="make room or name another --out")
+    return Store(place)
 
 
 def _parsed(row: bytes) -> Challenge:
