@@ -25,7 +25,7 @@ INTERRUPTED = 130
 UNREAD = 141
 EXITS = {
     DONE: "the command ran, whatever the verdicts",
-    FAILED: "cells of `sweep --keep-going` raised errors, or the input ended at a question",
+    FAILED: "the input ended at a question",
     BAD_INPUT: "the request is invalid, and standard error says what to change",
     INTERRUPTED: "the command was interrupted (Ctrl-C, SIGTERM), and one line says what is saved",
     UNREAD: "nobody reads the output any more, as after `| head -1`",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from moe_theory.cli.options import PATH, cluster_option, examples, json_option, out_option
-from moe_theory.cli.output import FAILED, damaged_lines, open_console, show_document, stop_at_once, stoppable
+from moe_theory.cli.output import damaged_lines, open_console, show_document, stop_at_once, stoppable
 from moe_theory.core.errors import InvalidValueError, OutputError
 
 if TYPE_CHECKING:
@@ -40,11 +40,6 @@ if TYPE_CHECKING:
     help="Compute only the I-th of N fixed shares of the chunks, into a file of its own: one job of a batch system. "
     "When all parts are there, the same command without --part writes the results.",
 )
-@click.option(
-    "--keep-going",
-    is_flag=True,
-    help="Go on when a cell raises an error, list it at the end, and exit with 1.",
-)
 @click.option("--example", is_flag=True, help="Print a commented specification.")
 @json_option("as `sweep show`; with --dry-run cells, shape, replicates, chunks, bytes and the like.")
 def sweep(
@@ -54,7 +49,6 @@ def sweep(
     devices: int | None,
     dask: str | None,
     part: str | None,
-    keep_going: bool,
     example: bool,
 ) -> None:
     """Run a parameter sweep from a TOML file.
@@ -82,7 +76,7 @@ def sweep(
         show_document(sweeps.estimate(estimate(specifications.Specification.read(specification), folder)))
         return
     with stoppable() as is_stopped:  # from before the heavy imports on
-        _run(specification, folder, devices, dask, part, is_stopped, keep_going)
+        _run(specification, folder, devices, dask, part, is_stopped)
 
 
 def _run(
@@ -92,7 +86,6 @@ def _run(
     dask: str | None,
     part: str | None,
     is_stopped: Callable[[], bool],
-    keep_going: bool,
 ) -> None:
     from moe_theory.plot.markdown import Markup, code, shell_path
     from moe_theory.report import sweeps
@@ -109,19 +102,15 @@ def _run(
     pool = pool_of(devices=devices, dask=dask)
     try:
         with terminal_progress(open_console()) as progress:
-            outcome = runner.run(
-                grid, folder, pool=pool, progress=progress, is_stopped=is_stopped, keeps_going=keep_going, part=share
-            )
+            outcome = runner.run(grid, folder, pool=pool, progress=progress, is_stopped=is_stopped, part=share)
             results = results_of(outcome)
             progress.at(f"writing {sweeps.RESULTS}")
             written = _written(results, folder / sweeps.RESULTS)
     except KeyboardInterrupt:
         stop_at_once(f"interrupted; finished chunks are saved in {folder}: the same command resumes from them")
     look = Markup(f"look: {code(f'moe-theory sweep show {shell_path(folder)}')}")
-    lines = [*damaged_lines(outcome.counts.damaged), *sweeps.failures(results), sweeps.closing_line(outcome.counts)]
+    lines = [*damaged_lines(outcome.counts.damaged), sweeps.closing_line(outcome.counts)]
     show_document(sweeps.document(results, [*lines, written, look]))
-    if results.failed:
-        raise SystemExit(FAILED)
 
 
 def _written(results: "Results", path: Path) -> str:

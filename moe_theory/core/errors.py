@@ -3,14 +3,13 @@
 Every error that a user can cause derives from `MoeTheoryError` and from `ValueError`.
 """
 
-import contextlib
 import difflib
 import functools
 import importlib
 import reprlib
 import sys
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path
 from typing import Any, TypeVar
@@ -25,10 +24,7 @@ class MoeTheoryError(ValueError):
 
     Attributes:
         argument: name of the wrong argument, or kind of the wrong name, else empty.
-        key: the wrong entry of a specification, from the outermost table inwards.
     """
-
-    key: tuple[str, ...] = ()
 
     def __init__(self, message: str, argument: str = "") -> None:
         super().__init__(message)
@@ -216,13 +212,3 @@ class _Brief(reprlib.Repr):
 _BRIEF = _Brief()
 _BRIEF.maxstring = _BRIEF.maxother = 60
 _BRIEF.maxlevel = 2
-
-
-@contextlib.contextmanager
-def about(*key: str) -> Iterator[None]:
-    """Mark errors raised inside as being about the entry `key` of a specification, or a deeper entry."""
-    try:
-        yield
-    except MoeTheoryError as error:
-        error.key = error.key or key
-        raise

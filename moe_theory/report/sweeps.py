@@ -1,7 +1,6 @@
 """A sweep's results as a table and a picture."""
 
 import dataclasses
-import itertools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,7 +27,6 @@ RESULTS = "results.nc"  # what a finished sweep's labelled results are called in
 SCHEMA = "moe-theory/sweep-summary/2"
 MAX_ROWS = 40  # of a table
 MAX_LINES = 8  # of a panel
-MAX_FAILURES = 10
 PANEL_HEIGHT = 1.65  # inches
 FOOT_HEIGHT = 0.5
 MARKERS = "osD^vPX*"
@@ -205,20 +203,9 @@ def estimate(costs: SweepCost) -> Document:
     return Document(lambda: dataclasses.asdict(costs), lambda _: "\n".join(["# what this sweep takes", "", *items]))
 
 
-def failures(results: Results) -> list[str]:
-    """Return lines on the cells that raised errors."""
-    if not results.failed:
-        return []
-    lines = [f"{name}: {reason}" for name, reason in itertools.islice(results.failed.items(), MAX_FAILURES)]
-    share = f"{len(results.failed):,} of {len(results.sweep.grid):,} cells raised errors"
-    return [*lines, f"{share}: the same command tries them again"]
-
-
 def closing_line(counts: ChunkCounts) -> str:
     """Return a line on a run's computed cells."""
     facts = [f"{counts.computed:,} computed", f"{counts.present:,} reused"]
-    if counts.failed:
-        facts.append(f"{len(counts.failed):,} failed")
     line = f"{counts.num_chunks:,} chunks: {', '.join(facts)}"
     if not counts.unused:
         return line

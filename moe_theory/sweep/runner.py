@@ -24,7 +24,6 @@ SCHEMA = "moe-theory/sweep/3"
 MANIFEST = "sweep.json"
 _OF_0_1 = ("manifest.json", "packs")  # files that version 0.1 wrote
 LOOK = 1.0  # seconds between looks at whether the run is stopped
-MAX_ERROR_LENGTH = 500  # characters of an error that is passed over
 
 
 class Part(NamedTuple):
@@ -56,7 +55,6 @@ class ChunkCounts:
     damaged: dict[str, str] = dataclasses.field(default_factory=dict)  # what is wrong, by chunk or file
     unused: int = 0  # saved chunks of other settings, sizes or code
     computed: int = 0
-    failed: dict[str, str] = dataclasses.field(default_factory=dict)  # what went wrong, by chunk
 
     @property
     def done(self) -> int:
@@ -81,7 +79,6 @@ def run(
     pool: WorkerPool | None = None,
     progress: Progress = quiet,
     is_stopped: Callable[[], bool] = lambda: False,
-    keeps_going: bool = False,
     part: Part | None = None,
 ) -> Outcome:
     """Compute a sweep's missing chunks in a folder, where running again resumes.
@@ -89,7 +86,6 @@ def run(
     Args:
         pool: workers, by default this machine's devices, closed at the end.
         is_stopped: whether to stop with a KeyboardInterrupt.
-        keeps_going: whether to compute other chunks after an error of one.
         part: the share of the chunks, for a file of its own.
     Raises: OutputError, InvalidValueError, WorkersError, or a chunk's error, after saving finished chunks.
     """
@@ -121,11 +117,11 @@ def run(
             while runner.is_busy:
                 if is_stopped():
                     raise KeyboardInterrupt
-                _save(runner.wait(LOOK), store, counts, keeps_going)
+                _save(runner.wait(LOOK), store, counts)
                 progress.at(counts.line)
         except BaseException:
             with contextlib.suppress(Exception):  # a full disk is reported by whatever met it first
-                _save(runner.stop(), store, counts, keeps_going)
+                _save(runner.stop(), store, counts)
             raise
     return Outcome(plan, store, counts)
 
@@ -140,7 +136,7 @@ def _tasks(missing: Sequence[PlannedChunk]) -> Iterator[Task]:
         yield Task(call, chunk.replicate_rounds, chunk.task.program, chunk)
 
 
-def _save(results: Sequence[Result], store: Store, counts: ChunkCounts, keeps_going: bool) -> None:
+def _save(results: Sequence[Result], store: Store, counts: ChunkCounts) -> None:
     """Save chunks together. Raises: OutputError, or then a chunk's error."""
     computed: dict[str, bytes] = {}
     failure: BaseException | None = None
@@ -148,11 +144,7 @@ def _save(results: Sequence[Result], store: Store, counts: ChunkCounts, keeps_go
         try:
             computed[result.task.place.name] = result.value()
         except Exception as error:
-            if keeps_going:
-                reason = " ".join(str(error).split())[:MAX_ERROR_LENGTH]
-                counts.failed[result.task.place.name] = f"{type(error).__name__}: {reason}"
-            else:
-                failure = failure or error
+            failure = failure or error
     if computed:
         store.put(computed)
         counts.computed += len(computed)

@@ -26,7 +26,7 @@ from moe_theory.runs.store import unpack
 from moe_theory.runs.workers import device_pool, executor_pool
 from moe_theory.sweep import plan as planning
 from moe_theory.sweep import runner
-from moe_theory.sweep.results import Results, Sweep, results_of
+from moe_theory.sweep.results import Results, Sweep
 from moe_theory.sweep.systems import sweepable
 
 from .swept import ARGUMENTS, SWEEP
@@ -222,16 +222,6 @@ def test_an_error_ends_a_run_and_names_its_cell(undisturbed, tmp_path):
         runner.run(SWEEP, tmp_path, pool=executor_pool(Faulty()))
     assert "'num_experts': 3" in "".join(told.value.__notes__)
     assert rows(tmp_path).items() < undisturbed.items()
-
-
-def test_errors_of_a_cell_are_passed_over_where_that_is_asked_for(undisturbed, tmp_path):
-    outcome = runner.run(SWEEP, tmp_path, pool=executor_pool(Faulty()), keeps_going=True)
-    assert (outcome.counts.done, len(outcome.counts.failed)) == (12, 6)
-    results = results_of(outcome)
-    assert results.failed.keys() == {f"num_experts = 3, learning_rate = {rate}" for rate in (0.1, 0.5)}
-    assert results.coverage.chunks == 12
-    assert runner.run(SWEEP, tmp_path).counts.computed == 6
-    assert rows(tmp_path) == undisturbed
 
 
 class Client:
