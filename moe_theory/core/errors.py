@@ -14,7 +14,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, TypeVar
 
-from moe_theory.core.fields import begins_with, named_by
+from moe_theory.core.fields import named_by
 
 Named = TypeVar("Named", bound=tuple[Any, ...])
 
@@ -75,10 +75,10 @@ def unknown_name(kind: str, name: str, known: Iterable[str], of: type | None = N
     """
     known = sorted(known)
     unknown = f"unknown {kind} {shortened(name)}."
-    if of is not None:
-        hint = _of_symbol(name[:100], known, kind, of)
-        if hint:
-            return UnknownNameError(f"{unknown} {hint}", kind)
+    field = "" if of is None else named_by(name, of)
+    if field:
+        which = "" if field in known else f", which is no {kind} here"
+        return UnknownNameError(f"{unknown} The paper's {name} is called {field}{which}.", kind)
     paper = name[: name.find(".") + 1]  # which is no likeness
     if not any(candidate.startswith(paper) for candidate in known):
         paper = ""
@@ -114,20 +114,6 @@ def with_known_names(params: type[Named]) -> type[Named]:
 
     params.__new__ = create_checked  # pyright: ignore
     return params
-
-
-def _of_symbol(symbol: str, known: list[str], kind: str, owner: type) -> str:
-    fields = named_by(symbol, owner)
-    if not fields:
-        if symbol == "T":
-            return "The number of rounds is `rounds` of a sweep or of a figure."
-        return ""
-    candidates = [field for field in fields if field.name in known]
-    if not begins_with(symbol, fields[0]):
-        spoken = "; ".join(f"{field.name} ({field.comment})" for field in candidates or fields)
-        return f"The paper's {symbol} is spoken of by {spoken}."
-    names = " and ".join(field.name for field in candidates or fields)
-    return f"The paper's {symbol} is called {names}{'' if candidates else f', which is no {kind} here'}."
 
 
 def shortened(value: Any) -> str:

@@ -8,13 +8,10 @@ import platform
 import queue
 import re
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
-from typing import NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
-from jaxtyping import Array, Float
 from refusals import refusal
 from stored import files, harm, rows
 
@@ -272,24 +269,9 @@ def test_a_setting_has_the_numbers_that_it_has_alone():
                 np.testing.assert_array_equal(here[name], expected)
 
 
-class Kept(NamedTuple):
-    loads: Float[Array, " M"]  # how often each expert was chosen
-    pair: Float[Array, " M"]
-    other: Float[Array, " M"]
-    round: Float[Array, ""]  # a name that a coordinate has
-
-
-def kept(state, info):
-    return Kept(state.visits * 1.0, jnp.zeros(2), jnp.zeros(4), state.round * 1.0)
-
-
-def test_labels_are_those_of_the_record_where_they_fit():
-    data = mt.vary(SYSTEM, PARAMS, 2, 8, observe=kept)
-    assert data.loads.dims == ("round", "M", "replicate")
-    assert data.loads.long_name == "how often each expert was chosen"
-    assert data.pair.dims == ("round", "pair_0", "replicate")  # M has another size there
-    assert data.other.dims == ("round", "M", "replicate")
-    assert data.round_.values[:, 0].tolist() == [1, 2]
+def test_labels_are_those_of_the_record():
+    data = mt.vary(SYSTEM, PARAMS, 2, 8)
+    assert data.generalization_error.long_name == "G_t, (16)"
     single = mt.vary(SYSTEM, PARAMS, 2, 8, observe=lambda state, info: info.error, num_experts=range(1, 4))
     assert single.value.dims == ("num_experts", "round", "replicate")
     by_name = mt.vary(SYSTEM, PARAMS, 2, 8, observe=lambda state, info: {"loads": state.visits}, num_experts=[2])
