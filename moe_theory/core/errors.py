@@ -5,12 +5,11 @@ Every error that a user can cause derives from `MoeTheoryError` and from `ValueE
 
 import difflib
 import functools
-import importlib
 import reprlib
 import sys
+import sysconfig
 import traceback
 from collections.abc import Iterable
-from importlib import metadata
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -159,11 +158,7 @@ def require_docstrings() -> None:
         raise InvalidValueError("help and captions are docstrings, and Python leaves them out. Run it without -OO.")
 
 
-FRAMES = 2  # of a user's code that an error names
-# What calls that code: claims, and imports of papers.
-_RUNS_IT = {Path(__file__).parents[1] / "verification"}
-_RUNS_IT |= {Path(__file__).with_name(name) for name in ("papers.py", "userfile.py")}
-_RUNS_IT |= {Path(metadata.__file__).parent, Path(importlib.__file__).parent, Path("<frozen")}
+_LIBRARIES = {Path(__file__).parents[1], Path(sysconfig.get_path("stdlib")), Path(sysconfig.get_path("purelib"))}
 OWN_CODE = (Exception, SystemExit)  # what a user's code may end with, other than Ctrl-C
 
 
@@ -176,16 +171,12 @@ def described(failure: BaseException) -> str:
 
 
 def frames(failure: BaseException) -> str:
-    """Return the last frames of the user's code, the innermost first: " (my_claims.py, line 12: return ...)"."""
-    every = [(Path(frame.filename), frame) for frame in traceback.extract_tb(failure.__traceback__)]
-    outside = [(path, frame) for path, frame in every if not _RUNS_IT & {path, path.parent, Path(frame.filename[:7])}]
-    user_frames = [frame for path, frame in outside if "site-packages" not in path.parts] or [
-        frame for _, frame in outside
-    ]
-    words = [
-        f"{Path(frame.filename).name}, line {frame.lineno}: {frame.line}" for frame in reversed(user_frames[-FRAMES:])
-    ]
-    return enclosed(" (", "; from ".join(words), ")")
+    """Return the innermost line of the user's code: " (my_claims.py, line 12: return ...)"."""
+    stack = traceback.extract_tb(failure.__traceback__)
+    own = [frame for frame in stack if frame.filename[0] != "<" and not _LIBRARIES & {*Path(frame.filename).parents}]
+    for frame in (own or stack)[-1:]:
+        return f" ({Path(frame.filename).name}, line {frame.lineno}: {frame.line})"
+    return ""
 
 
 class _Brief(reprlib.Repr):

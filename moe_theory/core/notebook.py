@@ -1,5 +1,6 @@
 """Display in an interpreter or a notebook: lists as tables, objects in a line, pages of reports."""
 
+import importlib
 import types
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -8,16 +9,11 @@ if TYPE_CHECKING:
 
 MOST_LINES = 12  # of a list that are shown in a line each
 LONGEST_LINE = 100  # characters
-_loaders: list[types.FunctionType] = []
-
-
-def register_pages(load: types.FunctionType) -> None:
-    """Register `load`, which on first use imports the module with `html`, `plot` and `report`."""
-    _loaders.append(load)
+_PAGES = "moe_theory.report.notebook"  # imported on first use
 
 
 def pages() -> types.ModuleType:
-    return _loaders[-1]()
+    return importlib.import_module(_PAGES)
 
 
 class Shown:

@@ -12,7 +12,7 @@ import importlib.util
 import pkgutil
 import shlex
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -20,11 +20,9 @@ from typing import Any
 from moe_theory.core.errors import (
     OWN_CODE,
     DeclarationError,
-    UnknownNameError,
     described,
     frames,
     require_parameters,
-    shortened,
     unknown_name,
 )
 
@@ -271,34 +269,6 @@ def find_spec(module: str) -> importlib.machinery.ModuleSpec | None:
         spec = next(filter(None, specs), None)
         place = (spec and spec.submodule_search_locations) or []
     return spec
-
-
-def undeclared(kind: str, name: str, names: Iterable[str], full: str = "") -> UnknownNameError:
-    """Return the error for a figure, statement or claim that is not among the `names`.
-
-    Args:
-        full: PAPER.NAME, where `name` leaves the paper out.
-    """
-    paper, _, id_in_paper = (full or name).partition(".")
-    field = {"figure": "figures"}.get(kind, "statements")
-    place = declaration_of(paper).get(field) if paper in paper_names() else ""
-    there = unimported(kind, place or "", id_in_paper) if isinstance(place, str) else ""
-    if there:
-        return UnknownNameError(f"unknown {kind} {shortened(name)}. {there}", kind)
-    return unknown_name(kind, name, names)
-
-
-def unimported(kind: str, place: str, id_in_paper: str) -> str:
-    """Return a sentence on the file of a figure, statement or claim that the module at `place` does not import."""
-    module = f"{place.partition(':')[0]}.{id_in_paper.partition('.')[0].replace('-', '_')}"
-    if place.partition(":")[0] not in sys.modules or module in sys.modules:
-        return ""
-    spec = find_spec(module)
-    folder, file = module.split(".")[-2:]
-    listed = {"figure": "__init__.py"}.get(kind, "paper.toml, at its place in `order`")
-    if spec is not None and spec.has_location:
-        return f"{folder}/{file}.py exists, and is not imported: name it in {folder}/{listed}."
-    return ""
 
 
 def find_paper(name: str) -> Paper:

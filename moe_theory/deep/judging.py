@@ -250,7 +250,7 @@ def _recorder(plan: Plan, progress: Progress) -> Callable[[RunProgress], None]:
     lock = threading.Lock()
     num_rounds = plan.preset.num_rounds
     progress.add_work(len(plan.preset.cells()) * plan.replicates * num_rounds)
-    progress.compiling(f"rounds, and running the first {min(plan.every, num_rounds)}")
+    progress.running(f"the first {min(plan.every, num_rounds)} rounds")
 
     def record(step: RunProgress) -> None:
         with lock:

@@ -38,7 +38,7 @@ from moe_theory.runs.files import digest, plain
 from moe_theory.runs.key import code_digest
 from moe_theory.runs.provenance import backend, fingerprint, is_x64, versions
 from moe_theory.runs.runner import Runner, Task
-from moe_theory.runs.store import Store, pack, require_no_0_1, unpack
+from moe_theory.runs.store import Store, pack, unpack
 from moe_theory.runs.workers import device_pool
 from moe_theory.verification.claim import ReadingLike, Runs
 from moe_theory.verification.request import MIN_REPLICATES
@@ -79,8 +79,6 @@ class Plan:
         root_key(self.seed)
         self.params()
         check_classes(self.data, self.preset.classes)
-        if self.folder is not None:
-            require_no_0_1(self.folder, "*/*.npz")
 
     @property
     def setting(self) -> str:

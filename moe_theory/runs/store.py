@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Shaped
 
-from moe_theory.core.errors import InvalidValueError, OutputError
+from moe_theory.core.errors import OutputError
 from moe_theory.runs.files import WAY_OUT, local
 
 Arrays = Mapping[str, Shaped[np.ndarray, "..."]]
@@ -153,15 +153,6 @@ def _digest(key: str, data: Any) -> bytes:
     if not isinstance(data, bytes):
         data = repr(data).encode()
     return hashlib.sha256(key.encode() + data).digest()
-
-
-def require_no_0_1(folder: Path, *patterns: str) -> None:
-    """Raise InvalidValueError for a folder with such files, from version 0.1."""
-    if any(next(folder.glob(pattern), None) is not None for pattern in patterns):
-        raise InvalidValueError(
-            f"{folder} was written by version 0.1, which this one does not read. The same command with another --out "
-            "computes it again."
-        )
 
 
 def pack(arrays: Arrays) -> bytes:

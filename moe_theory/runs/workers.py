@@ -13,7 +13,7 @@ from typing import Any
 import jax
 
 from moe_theory.core.errors import InvalidValueError, plural
-from moe_theory.core.forks import after_fork, local_devices
+from moe_theory.core.forks import local_devices
 from moe_theory.core.machine import available_cores
 from moe_theory.runs.provenance import CODE, difference, is_x64
 
@@ -113,7 +113,6 @@ def device_pool(num_workers: int | None = None) -> WorkerPool:
 
 
 _device_executor = functools.cache(DeviceExecutor)  # all work of this process shares it
-after_fork(_device_executor.cache_clear)  # a forked process has none of the threads
 
 
 def executor_pool(executor: Executor) -> WorkerPool:

@@ -14,7 +14,7 @@ from moe_theory.runs.files import prepare_folder, read_json, write_whole
 from moe_theory.runs.progress import Progress, quiet
 from moe_theory.runs.provenance import difference
 from moe_theory.runs.runner import Result, Runner, Task
-from moe_theory.runs.store import Store, require_no_0_1
+from moe_theory.runs.store import Store
 from moe_theory.runs.workers import WorkerPool, device_pool
 from moe_theory.sweep import plan as planning
 from moe_theory.sweep.plan import PlannedChunk, SweepPlan
@@ -22,7 +22,6 @@ from moe_theory.sweep.specification import Specification
 
 SCHEMA = "moe-theory/sweep/3"
 MANIFEST = "sweep.json"
-_OF_0_1 = ("manifest.json", "packs")  # files that version 0.1 wrote
 LOOK = 1.0  # seconds between looks at whether the run is stopped
 
 
@@ -92,7 +91,6 @@ def run(
     pool = pool or device_pool()
     with contextlib.closing(pool):
         path = prepare_folder(folder)
-        require_no_0_1(path, *_OF_0_1)
         progress.running(f"a first task on {pool.description}")
         plan = SweepPlan(
             sweep, pool.fingerprint(functools.partial(planning.fingerprint, sweep.system, sweep.observables or ()))
@@ -133,7 +131,7 @@ def _tasks(missing: Sequence[PlannedChunk]) -> Iterator[Task]:
     later = [chunk for chunk in missing if firsts[chunk.task.program] is not chunk]
     for chunk in [*firsts.values(), *later]:
         call = functools.partial(planning.compute, chunk)
-        yield Task(call, chunk.replicate_rounds, chunk.task.program, chunk)
+        yield Task(call, chunk.replicate_rounds, chunk)
 
 
 def _save(results: Sequence[Result], store: Store, counts: ChunkCounts) -> None:
@@ -160,7 +158,6 @@ class Manifest(NamedTuple):
 def read_manifest(folder: Path) -> Manifest:
     """Return a folder's manifest. Raises: InvalidValueError if missing or damaged."""
     path = folder / MANIFEST
-    require_no_0_1(folder, *_OF_0_1)
     if not path.exists():
         raise InvalidValueError(f"{folder} holds no sweep: there is no {MANIFEST} in it. Name another folder.")
     try:

@@ -11,19 +11,15 @@ from moe_theory.core.errors import InvalidValueError
 from moe_theory.runs.cells import chunk_of, compute_chunk
 from moe_theory.runs.key import Digests
 from moe_theory.runs.provenance import fingerprint, is_x64, versions
-from moe_theory.runs.store import PATTERN, Store, pack, require_no_0_1, unpack
+from moe_theory.runs.store import PATTERN, Store, pack, unpack
 from moe_theory.verification.claim import Claim, Experiment, ReadingLike
 from moe_theory.verification.criteria import Samples
 from moe_theory.verification.evidence import collect_sample
 from moe_theory.verification.interim import SequentialTest
 
-_OF_0_1 = "*@*.npz"
-
 
 class Archive:
     def __init__(self, folder: Path) -> None:
-        """Raises: InvalidValueError for a folder that version 0.1 wrote."""
-        require_no_0_1(folder, _OF_0_1)
         self.store = Store(folder)
         self.keys = Keys()
         self.found: set[str] = set()  # keys of samples that were there
@@ -60,10 +56,9 @@ class Archive:
 
 
 def clear_samples(folder: Path) -> None:
-    """Remove samples, also of version 0.1, and no other files."""
-    for pattern in (PATTERN, _OF_0_1):
-        for path in folder.glob(pattern):
-            path.unlink(missing_ok=True)
+    """Remove samples, and no other files."""
+    for path in folder.glob(PATTERN):
+        path.unlink(missing_ok=True)
 
 
 class Keys:

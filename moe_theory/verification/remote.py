@@ -13,7 +13,6 @@ import numpy as np
 from jaxtyping import Int
 
 from moe_theory.core.errors import InvalidValueError, UnknownNameError
-from moe_theory.core.forks import after_fork
 from moe_theory.runs import Cell
 from moe_theory.runs.cells import CellBatch, Chunk, Outcome, Place, chunk_of, compute_chunk
 from moe_theory.runs.pools import pool_of
@@ -107,9 +106,6 @@ class RemoteBatch(CellBatch):
 @functools.cache
 def _keys() -> tuple[Keys, threading.Lock]:
     return Keys(), threading.Lock()
-
-
-after_fork(_keys.cache_clear)  # the lock may have been held by a thread that a forked process lacks
 
 
 def _key_of(claim: Claim, reading: ReadingLike, seed: int) -> str:

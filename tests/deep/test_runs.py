@@ -7,15 +7,11 @@ import sqlite3
 import chex
 import numpy as np
 import pytest
-import xarray as xr
-from refusals import refusal
 
 from moe_theory.core import engine
-from moe_theory.core.errors import InvalidValueError
 from moe_theory.deep import datasets, reading, runs
 from moe_theory.deep.params import Dims
 from moe_theory.deep.presets import preset
-from moe_theory.deep.runs import dataset
 from moe_theory.runs.store import unpack
 
 ROUNDS, EVERY = 6, 4  # in parts of 4 and of 2
@@ -155,47 +151,3 @@ def test_a_process_that_is_behind_loses_nothing_of_another_s_run(undisturbed, tm
     assert set(found.values()) == {ROUNDS}
     for cell, run in again.items():
         np.testing.assert_array_equal(run.records.accuracy[:, :1], undisturbed[cell].records.accuracy[:, :1])
-
-
-def test_a_folder_of_version_0_1_is_refused_in_one_line(tmp_path):
-    (tmp_path / "runs" / "m-4").mkdir(parents=True)
-    np.savez(tmp_path / "runs" / "m-4" / "0.npz", task="x")
-    assert "written by version 0.1" in str(refusal(InvalidValueError, plan_of, tmp_path / "runs"))
-
-
-@pytest.mark.thorough
-def test_servers_go_on_too(tmp_path):
-    """Of `edge`, whose state has more in it: what is under way."""
-    plan = plan_of(preset=SERVERS, replicates=1, every=3)
-    undisturbed = runs.run_plan(plan)
-    plan = dataclasses.replace(plan, folder=tmp_path)
-    with pytest.raises(CutError):
-        runs.run_plan(plan, cut_after(1), num_threads=1)
-    resumed, found = resumed_at(plan)
-    assert 3 in found.values()
-    assert_same(resumed, undisturbed)
-
-
-def test_labels(undisturbed):
-    plan = plan_of()
-    made = dataset(plan, undisturbed, "moe-theory deep")
-    assert dict(made.sizes) == {"cell": 3, "round": ROUNDS, "replicate": 2, "expert_index": 4, "class": 3}
-    assert made["class"].values.tolist() == ["1", "4", "7"]
-    arrived = (made.task == xr.DataArray(np.arange(3), dims="class")).cumsum("round")
-    np.testing.assert_array_equal(
-        np.isnan(made.class_accuracies), (arrived == 0).transpose(*made.class_accuracies.dims)
-    )
-    np.testing.assert_allclose((made.class_accuracies * arrived).sum("class") / made["round"], made.accuracy, rtol=1e-5)
-    found = made.gate_outputs.sel(cell="M = 4", round=5, expert_index=2, replicate=1)
-    assert float(found) == undisturbed["M = 4"].records.gate_outputs[4, 2, 1]
-    assert made.attrs["reading"] == "balanced"
-    assert made.attrs["data"] == "digits"
-
-
-def test_requests_are_refused_before_anything_runs():
-    for changes in ({"replicates": 0}, {"every": 0}, {"seed": -1}):
-        assert refusal(InvalidValueError, plan_of, **changes).argument in changes
-    for settings in ({"num_experts": 2}, {"num_rounds": 2}, {"policy": 1}, {"nu": 1}):
-        refusal(InvalidValueError, plan_of, settings=settings)
-    for value in ("wide", -1):
-        assert refusal(InvalidValueError, plan_of, settings={"gate_scale": value}).argument == "gate_scale"

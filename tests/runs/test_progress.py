@@ -41,7 +41,7 @@ def test_a_meter_is_drawn_once_an_interval(clock):
     for clock.seconds in (4, 8, 12, 16):
         meter.running("it")
         meter.advance(1)
-    meter.compiling("it")
+    meter.running("it")
     for clock.seconds in (20, 24):
         meter.at("here")
     assert drawn == [12, 24]

@@ -126,14 +126,6 @@ def test_a_damaged_manifest_is_written_anew_and_costs_nothing(tmp_path):
         assert Results.open(tmp_path).sweep == sweep
 
 
-def test_a_folder_of_version_0_1_is_refused_and_stays(tmp_path):
-    (tmp_path / "packs").mkdir()
-    (tmp_path / "manifest.json").write_text('{"schema": "moe-theory/sweep/2"}')
-    for use in (Results.open, SWEEP.run):
-        assert "version 0.1" in str(refusal(InvalidValueError, use, tmp_path))
-    assert {path.name for path in tmp_path.iterdir()} == {"packs", "manifest.json"}
-
-
 def test_a_chunk_holds_what_simulate_batch_gives(undisturbed):
     kind, cell = sweepable("continual"), SWEEP.grid.cells[3]
     chunk = planning.SweepPlan(SWEEP, planning.fingerprint("continual")).by_cell[3][1]
