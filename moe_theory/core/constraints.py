@@ -13,7 +13,6 @@ import functools
 import inspect
 import itertools
 import math
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
@@ -113,21 +112,6 @@ class AtMost:
 
     other: str
     why: str
-
-
-@dataclasses.dataclass(frozen=True)
-class IndexOf:
-    """An index along the first axis of another field of a state or an info, such as "state.visits"."""
-
-    field: str
-    least: int = 0  # below 0 for what stands for none
-
-    def size(self, seen: Any) -> int | None:
-        """Return the number of places, or None if a round's values lack that field."""
-        try:
-            return operator.attrgetter(self.field)(seen).shape[0]
-        except AttributeError:
-            return None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -316,7 +300,7 @@ def stated(kind: type) -> dict[str, tuple[Any, ...]]:
 
 @functools.cache
 def _constraints(kind: type) -> dict[str, tuple[Any, ...]]:
-    kinds = (Within, Whole, OneOf, Squared, PaddedTo, AtMost, IndexOf, Undefined)
+    kinds = (Within, Whole, OneOf, Squared, PaddedTo, AtMost, Undefined)
     constraints = {}
     for name, hint in hints_of(kind).items():
         members = [hint, *(member for member in get_args(hint) if get_args(member))]  # of a union too

@@ -1,7 +1,7 @@
 """Assertions of `debug=True` in every round of a run.
 
-Numbers of state and info must be finite unless their field is `Undefined`, and in their field's range. Indices must be
-inside their arrays.
+Numbers of state and info must be finite unless their field is `Undefined`, and in their field's range. Indices of an
+array must be inside it.
 """
 
 import functools
@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 
 from moe_theory.core import faults, vmap
-from moe_theory.core.constraints import IndexOf, Undefined, Within, is_known, stated
+from moe_theory.core.constraints import Undefined, Within, is_known, stated
 from moe_theory.core.errors import InvalidValueError, MoeTheoryError
 
 _ERRORS = chex.ChexifyChecks.user | chex.ChexifyChecks.index
@@ -111,17 +111,7 @@ def _assert_values(**trees: Any) -> None:
         ):
             _assert_all(jnp.isfinite(leaf), namespace, leaf, path, "where it must be finite")
         for constraint in stated_of_it:
-            if isinstance(constraint, IndexOf):
-                size = constraint.size(namespace)
-                if size is not None:
-                    _assert_all(
-                        (leaf >= constraint.least) & (leaf < size),
-                        namespace,
-                        leaf,
-                        path,
-                        f"outside [{constraint.least}, {size})",
-                    )
-            elif isinstance(constraint, Within):
+            if isinstance(constraint, Within):
                 room = _ROOM if jnp.issubdtype(leaf.dtype, jnp.inexact) else 0
                 low = constraint.low - room * max(1, abs(constraint.low))
                 high = constraint.high + room * max(1, abs(constraint.high))

@@ -17,14 +17,7 @@ class Field(NamedTuple):
 
 
 def fields_of(cls: type) -> list[Field]:
-    """Return the annotated public fields of a class, in order, or none without its source.
-
-    Examples:
-        >>> from moe_theory import continual
-        >>> from moe_theory.core.fields import fields_of
-        >>> fields_of(continual.Pool)[0]
-        Field(name='truths', comment='ground truths w_n')
-    """
+    """Return the annotated public fields of a class, in order, or none without its source."""
     try:
         source = textwrap.dedent(inspect.getsource(cls))
     except (OSError, TypeError):  # of a class that an interpreter or a notebook has read and not kept
@@ -37,14 +30,7 @@ def fields_of(cls: type) -> list[Field]:
 
 
 def named_by(symbol: str, cls: type) -> str:
-    """Return the name of the field that a paper's symbol stands for, such as sigma_0, or "" for none.
-
-    Examples:
-        >>> from moe_theory import continual
-        >>> from moe_theory.core.fields import named_by
-        >>> named_by("sigma_0", continual.Params)
-        'truth_scale'
-    """
+    """Return the name of the field that a paper's symbol stands for, such as sigma_0, or "" for none."""
     for field in fields_beside(cls):
         head = _SYMBOL.match(field.comment)
         if head is not None and head[1] == symbol:

@@ -275,11 +275,6 @@ def find_paper(name: str) -> Paper:
     """Return the installed paper of this name without importing any other.
 
     Raises: UnknownNameError. DeclarationError for a broken paper, or without papers.
-
-    Examples:
-        >>> from moe_theory.core.papers import find_paper
-        >>> find_paper("continual").title
-        'Mixture-of-Experts in continual learning'
     """
     if paper_names() and name not in paper_names():
         raise unknown_name("paper", name, paper_names())

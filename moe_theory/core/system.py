@@ -126,7 +126,7 @@ def simulate(
             returned is refused under another key, a copy is not.
         plain: run the step as it is, by `jax.vmap` and `lax.scan` alone, with the same result up to rounding.
         debug: as `plain`, with assertions in every round (`core/debug.py`): finite numbers in their field's range, and
-            indices inside their arrays.
+            indices of arrays inside them.
     Returns: the final state, and the records stacked on a leading axis.
     Raises: InvalidValueError for input that cannot be run, such as another key than the state came from. With `debug`,
         also for a fault, with its round and field. DeclarationError for a state without a `round` that `step` adds 1

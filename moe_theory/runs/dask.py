@@ -7,9 +7,6 @@ import contextlib
 import importlib.util
 import logging
 import re
-import signal
-from collections.abc import Iterator
-from multiprocessing import resource_tracker
 from typing import Any
 
 from moe_theory.core.errors import InvalidValueError, WorkersError, shortened
@@ -87,35 +84,23 @@ def _local_cluster(num_processes: int, resources: contextlib.ExitStack) -> Any:
     from distributed import LocalCluster
 
     try:
-        with _ignoring_interrupts():
-            cluster = LocalCluster(
-                n_workers=num_processes,
-                threads_per_worker=1,
-                host="127.0.0.1",
-                dashboard_address=None,  # pyright: ignore[reportArgumentType]
-                silence_logs=logging.CRITICAL,
-                memory_limit=0,
-            )
-            resources.callback(_quietly, cluster.close, timeout=CLOSING)
+        cluster = LocalCluster(
+            n_workers=num_processes,
+            threads_per_worker=1,
+            host="127.0.0.1",
+            dashboard_address=None,  # pyright: ignore[reportArgumentType]
+            silence_logs=logging.CRITICAL,
+            memory_limit=0,
+        )
     except (AssertionError, OSError, RuntimeError) as failure:
         raise WorkersError(
             f"{num_processes} Dask workers cannot be started here ({failure}). In a script, what runs the sweep must "
             'stand below `if __name__ == "__main__":`. In a task of Dask, name its scheduler.'
         ) from None
+    resources.callback(_quietly, cluster.close, timeout=CLOSING)
     return cluster
 
 
 def _quietly(close: Any, timeout: float) -> None:
     with contextlib.suppress(Exception):  # of a scheduler that is gone
         close(timeout=timeout)
-
-
-@contextlib.contextmanager
-def _ignoring_interrupts() -> Iterator[None]:
-    """Let processes started inside ignore Ctrl-C."""
-    resource_tracker.ensure_running()  # which would undo this if the first process started it
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)

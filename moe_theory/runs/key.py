@@ -35,13 +35,6 @@ def code_digest(*objects: Any) -> str:
     """Return a digest of objects: functions and classes by code within reach, others by value.
 
     Raises: InvalidValueError for an object without a value, such as an open file.
-
-    Examples:
-        >>> from moe_theory.runs.key import code_digest
-        >>> def scaled(factor):
-        ...     return lambda x: x * factor
-        >>> code_digest(scaled(2)) == code_digest(scaled(2)), code_digest(scaled(2)) == code_digest(scaled(3))
-        (True, False)
     """
     return Digests().of(*objects)
 

@@ -81,14 +81,7 @@ def to_netcdf(data: xr.Dataset, path: Path) -> None:
 
 
 def long_name(name: str, cls: type) -> str:
-    """Return the axis label of a parameter or size: its name, and its comment.
-
-    Examples:
-        >>> from moe_theory import continual
-        >>> from moe_theory.sweep.dataset import long_name
-        >>> long_name("num_experts", continual.Params), long_name("truth_scale", continual.Params)
-        ('number of experts, M', 'truth scale, sigma_0 of N(0, sigma_0)')
-    """
+    """Return the axis label of a parameter or size: its name, and its comment."""
     comment = next((field.comment for field in fields_beside(cls) if field.name == name), "")
     words = name.replace("num_", "number of ").replace("_", " ")
     return ", ".join(filter(None, (words, comment)))
