@@ -34,8 +34,8 @@ def dask_pool(address: str) -> WorkerPool:
             logger.setLevel(logging.CRITICAL + 1)
         if address.startswith("local:"):
             number = int(address.removeprefix("local:"))
-            return _pool(_local_cluster(number, resources), address, number, resources)
-        return _pool(address, address, 1, resources)
+            return _pool(_local_cluster(number, resources), address, resources)
+        return _pool(address, address, resources)
     except BaseException:
         resources.close()
         raise
@@ -56,7 +56,7 @@ def check_address(address: str) -> None:
         )
 
 
-def _pool(cluster: Any, address: str, num_local: int, resources: contextlib.ExitStack) -> WorkerPool:
+def _pool(cluster: Any, address: str, resources: contextlib.ExitStack) -> WorkerPool:
     from distributed import Client
 
     try:
@@ -76,7 +76,7 @@ def _pool(cluster: Any, address: str, num_local: int, resources: contextlib.Exit
     resources.callback(executor.shutdown, wait=False)
     threads: Any = client.nthreads()
     num_workers = max(1, sum(threads.values()))  # a task may make the cluster start one
-    return WorkerPool(executor, f"Dask {address}", num_workers, num_local, close=resources.close)
+    return WorkerPool(executor, f"Dask {address}", num_workers, close=resources.close)
 
 
 def _local_cluster(num_processes: int, resources: contextlib.ExitStack) -> Any:

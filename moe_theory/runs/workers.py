@@ -28,7 +28,6 @@ class WorkerPool:
     executor: Executor
     description: str  # "2 cpu workers"
     num_workers: int
-    num_local: int = 1  # of them that use this machine's memory, as far as is known
     are_threads: bool = False  # of this process, which share compiled programs and need no plain data
     close: Callable[[], None] = lambda: None  # releases the workers, unless others use them
 
@@ -109,7 +108,7 @@ def device_pool(num_workers: int | None = None) -> WorkerPool:
     number = num_workers or num_device_workers()
     platform = local_devices()[0].platform
     description = f"{number} {platform} {plural(number, 'worker')}"
-    return WorkerPool(_device_executor(number), description, number, number, are_threads=True)
+    return WorkerPool(_device_executor(number), description, number, are_threads=True)
 
 
 _device_executor = functools.cache(DeviceExecutor)  # all work of this process shares it

@@ -95,7 +95,6 @@ def run(
         plan = SweepPlan(
             sweep, pool.fingerprint(functools.partial(planning.fingerprint, sweep.system, sweep.observables or ()))
         )
-        plan.require_memory(pool.num_local)
         write_manifest(path, Manifest(sweep.to_json(), plan.fingerprint), is_part=part is not None)
         chunks = plan.chunks
         suffix = ""

@@ -6,7 +6,6 @@ import multiprocessing
 import os
 import platform
 import queue
-import re
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 
 import jax
@@ -163,15 +162,6 @@ def test_a_worker_with_other_versions_refuses_and_names_its_machine():
 def test_too_many_chunks_are_refused_at_once():
     sweep = Sweep(**{**ARGUMENTS, "replicates": 2**31})
     refusal(InvalidValueError, planning.SweepPlan, sweep, planning.fingerprint("continual"))
-
-
-def test_chunks_that_do_not_fit_in_memory_are_refused_with_a_width_that_does(tmp_path):
-    wide = {**ARGUMENTS, "replicates": 2**20, "chunk_width": 2**20, "rounds": 10_000, "record_every": 1}
-    told = str(refusal(InvalidValueError, runner.run, Sweep(**wide), tmp_path))
-    fitting = int(re.search(r"Set chunk_width to (\d+)", told)[1])
-    sweep = Sweep(**{**wide, "replicates": fitting, "chunk_width": fitting})
-    planning.SweepPlan(sweep, planning.fingerprint("continual")).require_memory(device_pool().num_local)
-    assert files(tmp_path) == []
 
 
 def test_an_interrupt_saves_what_is_done_and_in_hand(undisturbed, tmp_path):
