@@ -47,14 +47,15 @@ class Within:
         if not (is_low or is_high):
             return None
         why = enclosed(": ", self.why)
+        way_out = f"{'Raise' if is_low else 'Lower'} {name}."
+        if math.isinf(self.high) and self.low == 0 and not self.open_low:
+            return f"must not be negative{why}. {way_out}"
         if math.isinf(self.high):
-            if self.low == 0 and not self.open_low:
-                return f"must not be negative{why}. Raise {name} to 0 or more."
-            return f"must be {'above' if self.open_low else 'at least'} {self.low:g}{why}. Raise {name}."
+            return f"must be {'above' if self.open_low else 'at least'} {self.low:g}{why}. {way_out}"
         if math.isinf(self.low):
-            return f"must be at most {self.high:g}{why}. Lower {name}."
+            return f"must be at most {self.high:g}{why}. {way_out}"
         bound = f"{'(' if self.open_low else '['}{self.low:g}, {self.high:g}{')' if self.open_high else ']'}"
-        return f"must be in {bound}{why}. {'Raise' if is_low else 'Lower'} {name}."
+        return f"must be in {bound}{why}. {way_out}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,18 +101,18 @@ class Squared:
 
 
 @dataclasses.dataclass(frozen=True)
-class PaddedTo:
-    """A number that is at most a size in `Dims`, to which the arrays are padded."""
-
-    size: str
-
-
-@dataclasses.dataclass(frozen=True)
 class AtMost:
     """A number that is at most another field of the same tuple."""
 
     other: str
     why: str
+
+
+@dataclasses.dataclass(frozen=True)
+class PaddedTo(AtMost):
+    """A number that is at most a size in `Dims`."""
+
+    why: str = "the arrays are padded to it"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -153,26 +154,24 @@ def check(params: Any, dims: Any = None) -> Values:
     """
     real = jnp.result_type(float)
     values = {name: _scalar(name, value) for name, value in params._asdict().items() if not isinstance(value, Tracer)}
-    stated_by_name = {name: stated for name, stated in _constraints(type(params)).items() if name in values}
-    for name, constraints in stated_by_name.items():
-        value = values[name]
-        for constraint in constraints:
-            if isinstance(constraint, PaddedTo):
-                most = getattr(dims, constraint.size, None)
-                if most is not None and value > most:
-                    raise InvalidValueError(
-                        f"{name}={value} must be at most {constraint.size}={most}, which the arrays are padded to. "
-                        f"Lower {name} or raise Dims.{constraint.size}.",
-                        argument=name,
-                    )
-            elif not isinstance(constraint, AtMost):
-                _require_allowed(constraint, name, value, value.item())
+    bounds = {**_sizes(dims), **values}
+    for name, value in values.items():
+        _require_fitting(type(params), name, bounds, value.item())
         require_representable(name, value.item(), real)
-    for name, constraints in stated_by_name.items():
-        for constraint in constraints:
-            if isinstance(constraint, AtMost):
-                require_ordered(values, name, constraint.other, constraint.why)
     return values
+
+
+def _sizes(dims: Any) -> dict[str, Any]:
+    return {name: size for name, size in getattr(dims, "__dict__", {}).items() if isinstance(size, int)}
+
+
+def _require_fitting(kind: type, name: str, values: Mapping[str, Any], number: Any) -> None:
+    """Raise InvalidValueError for a value that breaks a constraint of its field."""
+    for constraint in _constraints(kind)[name]:
+        if isinstance(constraint, AtMost):
+            require_ordered(values, name, constraint.other, constraint.why)
+        else:
+            _require_allowed(constraint, name, values[name], number)
 
 
 def _require_allowed(constraint: Any, name: str, value: Any, number: Any) -> None:
@@ -183,17 +182,12 @@ def _require_allowed(constraint: Any, name: str, value: Any, number: Any) -> Non
 
 def check_sizes(dims: Any) -> None:
     """Raise InvalidValueError for static sizes that break a constraint, except an allowed None."""
-    stated_by_name = _constraints(type(dims))
-    values = {name: getattr(dims, name) for name in stated_by_name}
+    values = {name: getattr(dims, name) for name in _constraints(type(dims))}
     for name, value in values.items():
         if value is None and type(None) in get_args(hints_of(type(dims))[name]):
             continue
         is_static = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-        for constraint in stated_by_name[name]:
-            if isinstance(constraint, AtMost):
-                require_ordered(values, name, constraint.other, constraint.why)
-            else:
-                _require_allowed(constraint, name, repr(value), value if is_static else math.nan)
+        _require_fitting(type(dims), name, values, value if is_static else math.nan)
 
 
 def require(constraint: Any, **values: Any) -> None:
@@ -300,7 +294,7 @@ def stated(kind: type) -> dict[str, tuple[Any, ...]]:
 
 @functools.cache
 def _constraints(kind: type) -> dict[str, tuple[Any, ...]]:
-    kinds = (Within, Whole, OneOf, Squared, PaddedTo, AtMost, Undefined)
+    kinds = (Within, Whole, OneOf, Squared, AtMost, Undefined)
     constraints = {}
     for name, hint in hints_of(kind).items():
         members = [hint, *(member for member in get_args(hint) if get_args(member))]  # of a union too

@@ -10,7 +10,6 @@ import importlib
 import importlib.machinery
 import importlib.util
 import pkgutil
-import shlex
 import sys
 from collections.abc import Mapping
 from importlib import metadata
@@ -99,12 +98,6 @@ class Paper:
                 f"paper {self.name!r}: most_verdicts={self.most_verdicts} must be at least 1: the error is split over "
                 "as many verdicts. Raise most_verdicts."
             )
-        for name in self.readings:
-            if shlex.quote(name) != name:
-                raise DeclarationError(
-                    f"paper {self.name!r}: the reading {name!r} must be one word of a command line, such as "
-                    f"{'-'.join(name.split())!r}. Rename it."
-                )
 
     def reading_names(self, group: str) -> tuple[str, ...]:
         """Return the names of all readings, of the default ones, or of the quick one."""
@@ -306,10 +299,6 @@ def loaded(name: str, point: metadata.EntryPoint) -> Paper:
         ) from failure
     if not isinstance(paper, Paper) or paper.name != name:
         raise DeclarationError(f"paper {name!r}: the entry point {point.value!r} must be a Paper of this name.")
-    if paper.package not in sys.modules:
-        raise DeclarationError(
-            f"paper {name!r}: package={paper.package!r} must be where it is declared. Write package=__name__."
-        )
     return paper
 
 

@@ -61,15 +61,10 @@ def _pool(cluster: Any, address: str, resources: contextlib.ExitStack) -> Worker
 
     try:
         client = Client(cluster, timeout=PATIENCE, set_as_default=False)
-    except (OSError, ValueError) as failure:
+    except (OSError, ValueError, ImportError, TypeError) as failure:  # of other versions or missing certificates too
         raise WorkersError(
-            f"no Dask scheduler answers at {address} ({failure}): start one (dask scheduler), or correct the address, "
-            "then run the same command again. Finished chunks are saved."
-        ) from None
-    except (ImportError, TypeError) as failure:  # other versions, or certificates that are missing
-        raise InvalidValueError(
-            f"the Dask scheduler at {address} cannot be used: {failure}. Certificates are named in Dask's "
-            "configuration, under distributed.comm.tls."
+            f"no Dask scheduler answers at {address} ({failure}): start one (dask scheduler), or correct the address "
+            "or Dask's configuration, then run the same command again. Finished chunks are saved."
         ) from None
     resources.callback(_quietly, client.close, timeout=CLOSING)
     executor = client.get_executor(pure=False)

@@ -8,7 +8,6 @@ import json
 import math
 import os
 import re
-import shutil
 import tempfile
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,15 +22,8 @@ SEAL = "sha256"  # the key of a document that holds its digest
 
 
 @contextlib.contextmanager
-def whole(path: Path) -> Iterator[Path]:
-    """Yield a temporary name that durably becomes `path` at the end. Raises: OutputError."""
-    with whole_set(path.parent, [path.name]) as temporaries:
-        yield temporaries[path.name]
-
-
-@contextlib.contextmanager
 def whole_set(folder: Path, names: Iterable[str]) -> Iterator[dict[str, Path]]:
-    """Yield temporary names like `whole`, replacing no file before all are written. Raises: OutputError."""
+    """Yield temporary names that durably become these once all are written. Raises: OutputError."""
     mark = uuid.uuid4().hex[:12]
     temporaries = {name: folder / f".{name}.{mark}{SUFFIX}" for name in names}
     local(folder)
@@ -51,7 +43,7 @@ def whole_set(folder: Path, names: Iterable[str]) -> Iterator[dict[str, Path]]:
     finally:
         for temporary in temporaries.values():
             with contextlib.suppress(OSError):
-                shutil.rmtree(temporary) if temporary.is_dir() else temporary.unlink(missing_ok=True)
+                temporary.unlink(missing_ok=True)
 
 
 def _sync(path: Path) -> None:

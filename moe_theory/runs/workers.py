@@ -4,10 +4,9 @@ import contextlib
 import dataclasses
 import functools
 import itertools
-import logging
 import threading
 from collections.abc import Callable
-from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from typing import Any
 
 import jax
@@ -19,8 +18,6 @@ from moe_theory.runs.provenance import CODE, difference, is_x64
 
 UNKNOWN_WORKERS = 64  # of an executor that does not say. It queues what it has no worker for
 MOST_PER_CORE = 8  # devices that may be asked for
-SILENCE = 8.0  # seconds of waiting before a line says for what
-_LOG = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,12 +40,6 @@ class WorkerPool:
                 "ProcessPoolExecutor, or another one whose submit returns them.",
                 argument="executor",
             )
-        if not wait([future], SILENCE).done:
-            message = (
-                "no worker of %s has answered in %.0f s. See whether they have started. If this run is itself a task "
-                "of theirs, give them one worker more"
-            )
-            _LOG.warning(message, self.description, SILENCE)
         there = future.result()
         different = difference(there, local, CODE)
         if different:

@@ -10,7 +10,7 @@ import xarray as xr
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.fields import fields_beside
 from moe_theory.core.system import recorded_rounds
-from moe_theory.runs.files import whole
+from moe_theory.runs.files import whole_set
 from moe_theory.sweep.specification import Specification
 from moe_theory.sweep.statistics import Arrays
 from moe_theory.sweep.systems import sweepable
@@ -76,8 +76,8 @@ def to_netcdf(data: xr.Dataset, path: Path) -> None:
                 f"{name} has {variable.nbytes / 1e9:.1f} GB, and a netCDF 3 file holds 2 GiB a variable. "
                 "Keep statistics, or write to_xarray() as Zarr."
             )
-    with whole(path) as temporary:
-        data.to_netcdf(temporary, engine="scipy", format="NETCDF3_64BIT")
+    with whole_set(path.parent, [path.name]) as temporaries:
+        data.to_netcdf(temporaries[path.name], engine="scipy", format="NETCDF3_64BIT")
 
 
 def long_name(name: str, cls: type) -> str:

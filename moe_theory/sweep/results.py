@@ -5,14 +5,13 @@ import json
 import os
 from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from moe_theory.core.errors import MissingError, OutputError, enclosed
 from moe_theory.core.machine import available_cores
-from moe_theory.core.notebook import Shown
 from moe_theory.core.papers import Reading
 from moe_theory.core.system import recorded_rounds
 from moe_theory.runs.files import digest, local
@@ -80,7 +79,7 @@ def results_of(outcome: runner.Outcome) -> "Results":
     return results
 
 
-class Results(Shown):
+class Results:
     """A sweep's results, whose chunks are read when needed."""
 
     def __init__(self, plan: SweepPlan, store: Store, partial: bool = False) -> None:
@@ -117,11 +116,6 @@ class Results(Shown):
     def damaged(self) -> dict[str, str]:
         """Faults of chunks or files that were read, by key."""
         return self.store.damaged
-
-    def row(self) -> dict[str, Any]:
-        """Return facts of the results by name."""
-        there = f"{self.coverage.chunks} of {self.coverage.of_chunks}"
-        return {**self.sweep.row(), "chunks": there, "observables": ", ".join(self.kept), "keeps": self.sweep.keep}
 
     @property
     def coverage(self) -> Coverage:

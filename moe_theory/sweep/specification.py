@@ -16,7 +16,6 @@ from typing import Annotated, Any, Literal, Self, cast, get_type_hints
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, create_model
 
 from moe_theory.core.errors import DeclarationError, MoeTheoryError, shortened, unknown_name
-from moe_theory.core.notebook import Shown
 from moe_theory.sweep import vocabulary
 from moe_theory.sweep.grid import Grid, GridAxis, build_grid
 from moe_theory.sweep.systems import Quantity, sweepable
@@ -35,8 +34,8 @@ Quantiles = Annotated[Sequence[Level], Field(max_length=100), BeforeValidator(pl
 Names = Annotated[Sequence[Text], Field(min_length=1), BeforeValidator(plain), AfterValidator(distinct)]
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Specification(Shown):
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Specification:
     """A complete, checked request, with the same data and order of axes for equal ones.
 
     Names on axes and in zips are parameters, static sizes, static choices (such as `policy`) or "reading". An axis is a
@@ -71,11 +70,6 @@ class Specification(Shown):
         for name, value in self._completed().items():
             object.__setattr__(self, name, value)
         _ = self.grid
-
-    def row(self) -> dict[str, Any]:
-        shape = zip(self.grid.axes, self.grid.shape, strict=True)
-        axes = ", ".join(f"{axis.name} {length}" for axis, length in shape)
-        return {"system": self.system, "axes": axes, "rounds": self.rounds, "replicates": self.replicates}
 
     @property
     def stride(self) -> int:

@@ -161,10 +161,7 @@ def vocabulary_of(system: str, precision: str) -> Vocabulary:
 
 def _column(is_whole: bool, values: Any) -> Any:
     if not isinstance(values, Mapping):
-        values = plain(values)
-        if isinstance(values, list) and len(values) > MOST_VALUES:  # before each value is checked
-            raise PydanticCustomError("too_long", "List should have at most {most} items", {"most": f"{MOST_VALUES:,}"})
-        return values
+        return plain(values)
     numbers = Spacing.model_validate(values).values()
     if is_whole and all(map(math.isfinite, numbers)):
         return list(dict.fromkeys(map(round, numbers)))

@@ -149,7 +149,6 @@ def test_what_is_missing_is_told_or_left_out(tmp_path):
     assert "20 of 24 chunks" in str(refusal(MissingError, mt.Results.open, tmp_path))
     partial = mt.Results.open(tmp_path, partial=True)
     assert partial.coverage == (20, 24, 8 * 40 - 16 - 40, 320)
-    assert partial.row()["chunks"] == "20 of 24"
     data = partial.to_xarray()
     assert data["loads"].dtype == data["terminated"].dtype == np.float64
     assert data["forgetting"].dtype == np.float32
