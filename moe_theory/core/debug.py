@@ -120,16 +120,11 @@ def _assert_values(**trees: Any) -> None:
 
 
 def _assert_all(are_right: Any, namespace: Any, leaf: Any, path: str, words: str) -> None:
-    first = jnp.argmin(are_right.ravel())
-    places = jnp.unravel_index(first, leaf.shape) if leaf.ndim else ()
-    name = path  # chex fills in each {} when the program runs
-    if places:
-        name = f"{path}[{', '.join(['{}'] * len(places))}]"
     chex.assert_trees_all_equal(
         jnp.all(are_right),
         jnp.array(True),
-        custom_message=f"round {{}}: {name} is {{}}, {words}",
-        custom_message_format_vars=[namespace.state.round, *places, leaf.ravel()[first]],
+        custom_message=f"round {{}}: {path} has {{}}, {words}",
+        custom_message_format_vars=[namespace.state.round, leaf.ravel()[jnp.argmin(are_right.ravel())]],
     )
 
 

@@ -6,7 +6,6 @@ Every error that a user can cause derives from `MoeTheoryError` and from `ValueE
 import difflib
 import functools
 import reprlib
-import sys
 import sysconfig
 import traceback
 from collections.abc import Iterable
@@ -150,12 +149,6 @@ def enclosed(before: str, text: object, after: str = "") -> str:
     if not text:
         return ""
     return f"{before}{text}{after}"
-
-
-def require_docstrings() -> None:
-    """Raise InvalidValueError if Python removes docstrings."""
-    if sys.flags.optimize > 1:
-        raise InvalidValueError("help and captions are docstrings, and Python leaves them out. Run it without -OO.")
 
 
 _LIBRARIES = {Path(__file__).parents[1], Path(sysconfig.get_path("stdlib")), Path(sysconfig.get_path("purelib"))}

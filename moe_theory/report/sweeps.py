@@ -189,7 +189,4 @@ def _last_means(results: Results, place: int) -> dict[str, tuple[float, float, f
 def closing_line(counts: ChunkCounts) -> str:
     """Return a line on a run's computed cells."""
     facts = [f"{counts.computed:,} computed", f"{counts.present:,} reused"]
-    line = f"{counts.num_chunks:,} chunks: {', '.join(facts)}"
-    if not counts.unused:
-        return line
-    return f"{line}. {counts.unused:,} saved chunks have other settings, sizes (such as max_experts) or code"
+    return f"{counts.num_chunks:,} chunks: {', '.join(facts)}"

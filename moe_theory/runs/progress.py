@@ -45,14 +45,13 @@ class Meter(Progress):
     draw: "Callable[[Meter], None]"
     interval: float
     is_timed: bool = False  # whether all work is known beforehand
-    clock: Callable[[], float] = time.monotonic
     activity: str = "starting"
     place: str = ""
     planned: int = 0  # replicate-rounds
     done: int = 0  # replicate-rounds
 
     def __post_init__(self) -> None:
-        self.last_draw = self.clock()
+        self.last_draw = time.monotonic()
 
     def add_work(self, replicate_rounds: int) -> None:
         self.planned += replicate_rounds
@@ -80,8 +79,8 @@ class Meter(Progress):
         return self.activity
 
     def _refresh(self) -> None:
-        if self.clock() - self.last_draw >= self.interval:
-            self.last_draw = self.clock()
+        if time.monotonic() - self.last_draw >= self.interval:
+            self.last_draw = time.monotonic()
             self.draw(self)
 
 
@@ -90,7 +89,6 @@ def terminal_progress(
     console: Console,
     *,
     is_timed: bool = True,
-    clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[Progress]:
     """Yield a progress bar on `console`, or a line every ten seconds if it is no terminal.
 
@@ -111,7 +109,7 @@ def terminal_progress(
         bar.update(task, description=meter.line, total=meter.planned if is_timed else None, completed=meter.done)
 
     if not console.is_terminal:
-        yield Meter(print_line, SECONDS_BETWEEN_LINES, is_timed=is_timed, clock=clock)
+        yield Meter(print_line, SECONDS_BETWEEN_LINES, is_timed=is_timed)
         return
     line = TextColumn("{task.description}", markup=False)
     times = [TimeElapsedColumn(), TimeRemainingColumn()] if is_timed else [TimeElapsedColumn()]
@@ -122,10 +120,10 @@ def terminal_progress(
 
 
 @contextlib.contextmanager
-def shown(progress: Progress, clock: Callable[[], float] = time.monotonic) -> Iterator[Progress]:
+def shown(progress: Progress) -> Iterator[Progress]:
     """Yield the given progress, where `automatic` is a bar in a terminal, else a line every ten seconds."""
     if progress is not automatic:
         yield progress
         return
-    with terminal_progress(Console(stderr=True), is_timed=False, clock=clock) as listener:
+    with terminal_progress(Console(stderr=True), is_timed=False) as listener:
         yield listener

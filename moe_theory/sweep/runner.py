@@ -52,7 +52,6 @@ class ChunkCounts:
     num_chunks: int
     present: int  # before the run
     damaged: dict[str, str] = dataclasses.field(default_factory=dict)  # what is wrong, by chunk or file
-    unused: int = 0  # saved chunks of other settings, sizes or code
     computed: int = 0
 
     @property
@@ -102,8 +101,7 @@ def run(
         store = Store(path, suffix)
         saved = store.intact(chunk.name for chunk in chunks)
         missing = [chunk for chunk in chunks if chunk.name not in saved]
-        unused = store.keys() - {chunk.name for chunk in plan.chunks}
-        counts = ChunkCounts(len(chunks), len(saved), dict(store.damaged), len(unused))
+        counts = ChunkCounts(len(chunks), len(saved), dict(store.damaged))
         runner = Runner(pool, progress)
         work = sum(chunk.replicate_rounds for chunk in missing)
         runner.add(store, _tasks(missing), work, f"on {pool.description}")

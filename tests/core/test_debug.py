@@ -57,8 +57,8 @@ def walking(check: Any = lambda state: None) -> mt.System:
 
 WALK = walking()  # one, whose program is compiled once
 FAULTS = {
-    "not-finite": (WALK, Params(place=jnp.inf), r"round 6: state\.place\[1\] is (inf|nan), where"),
-    "range": (WALK, Params(share=1.01), r"round 6: info\.share is 1\.0\d+, outside \[0, 1\]"),
+    "not-finite": (WALK, Params(place=jnp.inf), r"round 6: state\.place has (inf|nan), where"),
+    "range": (WALK, Params(share=1.01), r"round 6: info\.share has 1\.0\d+, outside \[0, 1\]"),
     "its-own": (
         walking(check=lambda state: chex.assert_trees_all_equal(state.round < 4, jnp.array(True))),
         Params(),
