@@ -8,10 +8,13 @@ import importlib
 
 import lazy_loader
 
+from moe_theory.core.notebook import register_pages as _register_pages
+
 __version__ = "0.2.0"  # the one place: pyproject.toml reads it here
 
 _lazy, _, _names = lazy_loader.attach_stub(__name__, __file__)
 __all__ = ["__version__", *_names]  # pyright: ignore[reportUnsupportedDunderAll]
+_register_pages(lambda: importlib.import_module("moe_theory.report.notebook"))
 
 
 def __getattr__(name: str) -> object:

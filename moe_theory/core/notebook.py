@@ -1,6 +1,5 @@
 """Display in an interpreter or a notebook: lists as tables, objects in a line, pages of reports."""
 
-import importlib
 import types
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -9,11 +8,16 @@ if TYPE_CHECKING:
 
 MOST_LINES = 12  # of a list that are shown in a line each
 LONGEST_LINE = 100  # characters
-_PAGES = "moe_theory.report.notebook"  # imported on first use
+_loaders: list[types.FunctionType] = []
+
+
+def register_pages(load: types.FunctionType) -> None:
+    """Register `load`, which on first use imports the module with `html`, `plot` and `report`."""
+    _loaders.append(load)
 
 
 def pages() -> types.ModuleType:
-    return importlib.import_module(_PAGES)
+    return _loaders[-1]()
 
 
 class Shown:

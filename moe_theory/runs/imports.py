@@ -27,7 +27,7 @@ STANDARD_LIBRARY = Path(sysconfig.get_path("stdlib"))
 IMPORTERS = frozenset({"import_module", "__import__", "resolve_name"})  # with a literal name, as good as `import`
 
 
-class Source(NamedTuple):
+class Code(NamedTuple):
     digest: str
     imports: Sequence[str] = ()  # names of modules, and names within them
 
@@ -36,7 +36,7 @@ class Modules:
     """Modules that share the files that they read, each once, without later changes."""
 
     def __init__(self) -> None:
-        self._sources: dict[str, Source] = {}
+        self._sources: dict[str, Code] = {}
         self._digests: dict[str, str] = {}
 
     def reach(self, module: str) -> str:
@@ -69,32 +69,32 @@ def has_file(module: str) -> bool:
     return module != "__main__" and bool(_find(module.partition(".")[0]))
 
 
-def _source(module: str) -> Source:
+def _source(module: str) -> Code:
     top = module.partition(".")[0]
     if library_of(module):
-        return Source(library_of(module))
+        return Code(library_of(module))
     if module == PACKAGE:  # as users import it
         names = sorted(PACKAGE_FOLDER.rglob("*.py"))
-        return Source("\n".join(_file_source(path).digest for path in names))
+        return Code("\n".join(_file_source(path).digest for path in names))
     if top == PACKAGE:
         return _own_source(module)
     if module != top:
-        return Source("", [top])
+        return Code("", [top])
     files: list[Path] = []
     for place in _find(top):
         files += place.rglob("*.py") if place.is_dir() else place.parent.glob("*.py")
     sources = [_file_source(path) for path in sorted(files)]
     names = {name.partition(".")[0] for source in sources for name in source.imports}
-    return Source("\n".join(source.digest for source in sources), sorted(names - {"", top}))
+    return Code("\n".join(source.digest for source in sources), sorted(names - {"", top}))
 
 
-def _own_source(module: str) -> Source:
+def _own_source(module: str) -> Code:
     """Return the source of a module of this package, without this package's own `__init__.py`."""
     place = PACKAGE_FOLDER.joinpath(*module.split(".")[1:])
     is_package = place.is_dir()
     path = place / "__init__.py" if is_package else place.with_suffix(".py")
     if not path.is_file():
-        return Source("")
+        return Code("")
     if module in sys.modules and path.stat().st_mtime > IMPORT_TIME:
         raise InvalidValueError(f"{path} was changed after it was imported. Start Python again.")
     source = _file_source(path)
@@ -106,7 +106,7 @@ def _own_source(module: str) -> Source:
     if not is_package:
         package.pop()
     names = {_absolute(name, package) for name in imports}
-    return Source(source.digest, sorted(name for name in names if name.startswith(f"{PACKAGE}.")))
+    return Code(source.digest, sorted(name for name in names if name.startswith(f"{PACKAGE}.")))
 
 
 def _absolute(name: str, package: list[str]) -> str:
@@ -117,7 +117,7 @@ def _absolute(name: str, package: list[str]) -> str:
     return ".".join([*package[: len(package) - num_dots + 1], suffix])
 
 
-def _file_source(path: Path) -> Source:
+def _file_source(path: Path) -> Code:
     try:
         return _parsed(path.read_bytes())
     except OSError as failure:
@@ -125,12 +125,12 @@ def _file_source(path: Path) -> Source:
 
 
 @functools.cache
-def _parsed(data: bytes) -> Source:
+def _parsed(data: bytes) -> Code:
     """Return a text's source, by its bytes if it is not Python."""
     try:
         tree = ast.parse(data)
     except (SyntaxError, ValueError):
-        return Source(hashlib.sha256(data).hexdigest())
+        return Code(hashlib.sha256(data).hexdigest())
     imports: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -145,7 +145,7 @@ def _parsed(data: bytes) -> Source:
             name = getattr(node.func, "attr", getattr(node.func, "id", ""))
             if name in IMPORTERS:
                 imports.add(str(node.args[0].value).partition(":")[0])
-    return Source(hashlib.sha256(ast.dump(tree).encode("utf-8", "surrogatepass")).hexdigest(), sorted(imports))
+    return Code(hashlib.sha256(ast.dump(tree).encode("utf-8", "surrogatepass")).hexdigest(), sorted(imports))
 
 
 def _is_text(node: ast.stmt) -> bool:

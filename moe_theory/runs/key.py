@@ -26,7 +26,6 @@ DECLARATIVE = frozenset(
 )
 ATOMS = frozenset({str, bytes, bool, int, float, complex, type(None), type(...), type(NotImplemented)})
 CHECKERS = ("jaxtyping", "beartype")  # libraries whose wrappers refuse calls and change none
-HAS_DOCSTRING = 0x4000000  # flag of a code object whose first constant is a docstring, from Python 3.13 on
 HOOK = "__fingerprint__"  # method by which an object says what counts of it, in place of its class and attributes
 LOADERS = IMPORTERS | {"eval", "exec", "run_path", "run_module", "spec_from_file_location"}
 
@@ -133,10 +132,7 @@ class Digests:
     def _code(self, code: types.CodeType) -> bytes:
         counts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
         names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
-        is_function = code.co_flags & inspect.CO_OPTIMIZED and not code.co_name.startswith("<")
-        has_docstring = code.co_flags & HAS_DOCSTRING if sys.version_info >= (3, 13) else is_function
-        constants = code.co_consts[bool(has_docstring) :]
-        return self._parts("code", code.co_code, code.co_exceptiontable, constants, counts, names)
+        return self._parts("code", code.co_code, code.co_exceptiontable, code.co_consts, counts, names)
 
     def _globals(self, code: types.CodeType, namespace: dict[str, Any], is_in_file: bool) -> list[Any]:
         """Return the values of the globals that a function names. Raises: InvalidValueError."""

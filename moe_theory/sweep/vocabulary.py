@@ -75,19 +75,12 @@ def _whole(value: float) -> int:
     return int(value)
 
 
-def _boolean(value: Any) -> Any:
-    value = plain(value)
-    if isinstance(value, int) and value in (0, 1):
-        return bool(value)
-    return value
-
-
 Text = Annotated[str, Strict()]
 Whole = Annotated[int, Strict(), BeforeValidator(plain)]
 Real = Annotated[
     float, Strict(), Field(allow_inf_nan=False), BeforeValidator(plain), AfterValidator(lambda value: value + 0.0)
 ]
-Boolean = Annotated[bool, Strict(), BeforeValidator(_boolean)]
+Boolean = Annotated[bool, Strict(), BeforeValidator(plain)]
 Table = dict[Text, Any]
 
 

@@ -58,7 +58,7 @@ SAME = {
         {"axes": {"truth_scale": {"linspace": [1, 2], "num": 2}}},
     ],
     "whole": [{"params": {"num_experts": value}} for value in (8, 8.0, np.int32(8), np.float64(8), jnp.int32(8))],
-    "boolean": [{"params": {"terminate": value}} for value in (False, np.False_, 0)],
+    "boolean": [{"params": {"terminate": value}} for value in (False, np.False_)],
     "zero": [{"params": {"noise_scale": value}} for value in (0, 0.0, -0.0)],
     "order": [{"params": {"noise_scale": 0.1, "truth_scale": 1}}, {"params": {"truth_scale": 1, "noise_scale": 0.1}}],
     "rounded": [{"axes": {"num_experts": values}} for values in ([1, 2, 3, 4], {"logspace": [1, 4], "num": 9})],
