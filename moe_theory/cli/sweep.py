@@ -113,10 +113,10 @@ def _set_cpu_devices(number: int | None) -> None:
     """Let JAX see this number of CPU devices, without effect once JAX has started."""
     import jax
 
-    from moe_theory.runs.workers import check_devices
+    from moe_theory.core.constraints import Size, require
 
     if number is not None:
-        check_devices(number)
+        require(Size, devices=number)
         with contextlib.suppress(RuntimeError):
             jax.config.update("jax_num_cpu_devices", number)
 

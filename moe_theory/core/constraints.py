@@ -409,15 +409,12 @@ def typed(name: str, value: Any, defaults: Any) -> bool | int | float:
     """Return a number, or its text, in the parameter's type. Raises: InvalidValueError for another text."""
     kind = np.asarray(getattr(defaults, name)).dtype.kind
     text = str(value).strip()
-    if kind == "b":
-        if text.lower() not in _BOOLEANS:
-            raise InvalidValueError(f"{name}={text} must be true or false.", argument=name)
-        return _BOOLEANS[text.lower()]
     try:
-        number = float(text)
-    except ValueError:
-        raise InvalidValueError(f"{name}={text} must be a number. Change {name}.", argument=name) from None
-    if kind == "f":
+        number: Any = _BOOLEANS[text.lower()] if kind == "b" else float(text)
+    except (KeyError, ValueError):
+        expected = "true or false" if kind == "b" else "a number"
+        raise InvalidValueError(f"{name}={text} must be {expected}. Change {name}.", argument=name) from None
+    if kind in "bf":
         return number
     if not number.is_integer():
         raise InvalidValueError(f"{name}={text} must be a whole number. Change {name}.", argument=name)

@@ -1,6 +1,5 @@
 """Files that are written as a whole or not at all."""
 
-import codecs
 import contextlib
 import errno
 import hashlib
@@ -112,7 +111,9 @@ def sealed(document: Mapping[str, Any]) -> str:
 
 def unsealed(data: bytes) -> dict[str, Any]:
     """Return a document without its digest. Raises: ValueError for no document, or a changed one."""
-    document = _parsed(data)
+    from pydantic_core import from_json
+
+    document = from_json(data, allow_inf_nan=False)
     if not isinstance(document, dict):
         raise ValueError("it is no JSON object")
     seal = document.pop(SEAL, None)
@@ -139,17 +140,3 @@ def prepare_folder(path: str | os.PathLike[str], names: Iterable[str] = ()) -> P
         reason = getattr(failure, "strerror", None) or failure
         raise OutputError(f"{folder} cannot be written ({reason}): name a folder that you may write to.") from None
     return folder
-
-
-def read_json(path: Path) -> Any:
-    """Read a JSON file, with or without a byte order mark.
-
-    Raises: OSError. ValueError for other texts than JSON, such as NaN or lone surrogates, or 200 levels.
-    """
-    return _parsed(path.read_bytes().removeprefix(codecs.BOM_UTF8))
-
-
-def _parsed(data: bytes) -> Any:
-    from pydantic_core import from_json
-
-    return from_json(data, allow_inf_nan=False)

@@ -11,13 +11,13 @@ from typing import Any
 
 import jax
 
+from moe_theory.core.constraints import Size, require
 from moe_theory.core.errors import InvalidValueError, plural
 from moe_theory.core.forks import local_devices
 from moe_theory.core.machine import available_cores
 from moe_theory.runs.provenance import CODE, difference, is_x64
 
 UNKNOWN_WORKERS = 64  # of an executor that does not say. It queues what it has no worker for
-MOST_PER_CORE = 8  # devices that may be asked for
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,12 +34,6 @@ class WorkerPool:
         if self.are_threads:
             return local
         future = self.executor.submit(ask)
-        if not isinstance(future, Future):
-            raise InvalidValueError(
-                f"executor={self.description} submits tasks that are no concurrent.futures.Future: use "
-                "ProcessPoolExecutor, or another one whose submit returns them.",
-                argument="executor",
-            )
         there = future.result()
         different = difference(there, local, CODE)
         if different:
@@ -82,20 +76,10 @@ def num_device_workers() -> int:
     return len(devices)
 
 
-def check_devices(number: int) -> None:
-    most = MOST_PER_CORE * available_cores()
-    if not 1 <= number <= most:
-        raise InvalidValueError(
-            f"devices={number} must be at least 1, and at most {most}, {MOST_PER_CORE} for each core here: more would "
-            "only wait. Change devices.",
-            argument="devices",
-        )
-
-
 def device_pool(num_workers: int | None = None) -> WorkerPool:
     """Return threads on this machine's devices, by default all. Raises: InvalidValueError."""
     if num_workers is not None:
-        check_devices(num_workers)
+        require(Size, devices=num_workers)
     number = num_workers or num_device_workers()
     platform = local_devices()[0].platform
     description = f"{number} {platform} {plural(number, 'worker')}"

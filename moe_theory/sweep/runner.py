@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from moe_theory.core.errors import InvalidValueError
-from moe_theory.runs.files import prepare_folder, read_json, write_whole
+from moe_theory.runs.files import prepare_folder, write_whole
 from moe_theory.runs.progress import Progress, quiet
 from moe_theory.runs.provenance import difference
 from moe_theory.runs.runner import Result, Runner, Task
@@ -156,11 +156,11 @@ def read_manifest(folder: Path) -> Manifest:
     if not path.exists():
         raise InvalidValueError(f"{folder} holds no sweep: there is no {MANIFEST} in it. Name another folder.")
     try:
-        document = read_json(path)
+        document = json.loads(path.read_bytes())
         if document["schema"] != SCHEMA:
             raise ValueError(f"its schema is not {SCHEMA}")
         return Manifest(document["specification"], document["fingerprint"])
-    except (OSError, ValueError, KeyError, TypeError) as failure:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as failure:
         reason = getattr(failure, "strerror", None) or failure
         raise InvalidValueError(
             f"{path} cannot be read ({reason}): run the sweep again, which computes nothing twice."

@@ -210,15 +210,8 @@ class Client:
 
 
 def test_what_is_no_executor_is_refused_at_once(tmp_path):
-    for executor in ("tcp://host:8786", Client(), queue.Queue(), Jobs()):
+    for executor in ("tcp://host:8786", Client(), queue.Queue()):
         assert refusal(InvalidValueError, SWEEP.run, tmp_path / "run", executor=executor).argument == "executor"
-
-
-class Jobs(Executor):
-    """Returns what cannot be waited for."""
-
-    def submit(self, function, /, *arguments, **options):
-        return object()
 
 
 class Stale(Executor):
