@@ -10,6 +10,7 @@ import contextlib
 import functools
 import hashlib
 import importlib.util
+import itertools
 import sys
 import sysconfig
 from collections.abc import Sequence
@@ -80,11 +81,11 @@ def _source(module: str) -> Code:
         return _own_source(module)
     if module != top:
         return Code("", [top])
-    files: list[Path] = []
+    files: set[Path] = set()
     for place in _find(top):
-        files += place.rglob("*.py") if place.is_dir() else place.parent.glob("*.py")
+        files |= set(place.rglob("*.py")) if place.is_dir() else {place, *place.parent.glob("*.py")}
     sources = [_file_source(path) for path in sorted(files)]
-    names = {name.partition(".")[0] for source in sources for name in source.imports}
+    names = {name.partition(".")[0] for name in itertools.chain.from_iterable(source.imports for source in sources)}
     return Code("\n".join(source.digest for source in sources), sorted(names - {"", top}))
 
 
