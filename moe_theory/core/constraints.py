@@ -154,30 +154,33 @@ def check(params: Any, dims: Any = None) -> Values:
     """
     real = jnp.result_type(float)
     values = {name: _scalar(name, value) for name, value in params._asdict().items() if not isinstance(value, Tracer)}
-    bounds = {**_sizes(dims), **values}
     for name, value in values.items():
-        _require_fitting(type(params), name, bounds, value.item())
+        _require_allowed(_constraints(type(params))[name], name, value, value.item())
         require_representable(name, value.item(), real)
+    _require_order(type(params), {**_sizes(dims), **values})
     return values
 
 
 def _sizes(dims: Any) -> dict[str, Any]:
-    return {name: size for name, size in getattr(dims, "__dict__", {}).items() if isinstance(size, int)}
+    names = getattr(dims, "__dataclass_fields__", getattr(dims, "_fields", ()))
+    return {name: getattr(dims, name) for name in names}
 
 
-def _require_fitting(kind: type, name: str, values: Mapping[str, Any], number: Any) -> None:
-    """Raise InvalidValueError for a value that breaks a constraint of its field."""
-    for constraint in _constraints(kind)[name]:
-        if isinstance(constraint, AtMost):
-            require_ordered(values, name, constraint.other, constraint.why)
-        else:
-            _require_allowed(constraint, name, values[name], number)
+def _require_order(kind: Any, values: Mapping[str, Any]) -> None:
+    """Raise InvalidValueError for a value above another one, by the fields or arguments of `kind`."""
+    values = {name: value for name, value in values.items() if value is not None}
+    for name, constraints in _constraints(kind).items():
+        for constraint in constraints:
+            if isinstance(constraint, AtMost):
+                require_ordered(values, name, constraint.other, constraint.why)
 
 
-def _require_allowed(constraint: Any, name: str, value: Any, number: Any) -> None:
-    problem = constraint.complaint(name, number)
-    if problem:
-        raise InvalidValueError(f"{name}={value} {problem}", argument=name)
+def _require_allowed(constraints: Sequence[Any], name: str, value: Any, number: Any) -> None:
+    """Raise InvalidValueError for a value that breaks a constraint other than `AtMost`."""
+    for constraint in constraints:
+        problem = constraint.complaint(name, number) if hasattr(constraint, "complaint") else None
+        if problem:
+            raise InvalidValueError(f"{name}={value} {problem}", argument=name)
 
 
 def check_sizes(dims: Any) -> None:
@@ -187,7 +190,8 @@ def check_sizes(dims: Any) -> None:
         if value is None and type(None) in get_args(hints_of(type(dims))[name]):
             continue
         is_static = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-        _require_fitting(type(dims), name, values, value if is_static else math.nan)
+        _require_allowed(_constraints(type(dims))[name], name, repr(value), value if is_static else math.nan)
+    _require_order(type(dims), values)
 
 
 def require(constraint: Any, **values: Any) -> None:
@@ -319,10 +323,7 @@ def _admitted(kind: Any, values: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(kind, type):  # a closed form needs few of the parameters, and relates none
         return admitted
     known_values = {name: value for name, value in admitted.items() if is_known(value)}
-    for name, constraints in _constraints(kind).items():
-        for constraint in constraints:
-            if isinstance(constraint, AtMost):
-                require_ordered(known_values, name, constraint.other, constraint.why)
+    _require_order(kind, known_values)
     return admitted
 
 
@@ -331,7 +332,7 @@ def _admitted_value(name: str, value: Any, hint: Any, constraints: tuple[Any, ..
         return None
     base = _base_of(hint)
     if base is str:
-        _require_allowed(constraints[0], name, shortened(value), value)
+        _require_allowed(constraints[:1], name, shortened(value), value)
         return value
     _require(constraints, name, value)
     axes = None if is_field else axes_of(hint)  # fields of a batch have one axis more
@@ -365,7 +366,6 @@ def axes_of(hint: Any) -> list[str] | None:
 
 
 def _require(constraints: tuple[Any, ...], name: str, value: Any) -> None:
-    constraints = tuple(constraint for constraint in constraints if hasattr(constraint, "complaint"))
     try:
         kind = np.asarray(value).dtype.kind
         array = np.asarray(value, None if kind in "iu" else float) if kind in "biufOV" else None  # V: bfloat16
@@ -377,15 +377,14 @@ def _require(constraints: tuple[Any, ...], name: str, value: Any) -> None:
         raise InvalidValueError(f"{name}={shortened(value)} must be a number. Change {name}.", argument=name)
     if isinstance(value, (int, float)):
         numbers = [value]
-    elif array.size and all(isinstance(constraint, Within) for constraint in constraints):
+    elif array.size and not any(isinstance(constraint, (Whole, OneOf, Squared)) for constraint in constraints):
         numbers = [array.min().item(), array.max().item()]
     else:
         numbers = np.unique(array).tolist()
     for number in numbers:
         if not math.isfinite(number):
             raise InvalidValueError(f"{name}={number} must be a finite number. Change {name}.", argument=name)
-        for constraint in constraints:
-            _require_allowed(constraint, name, number, number)
+        _require_allowed(constraints, name, number, number)
 
 
 def _scalar(name: str, number: Any) -> np.ndarray:
