@@ -33,6 +33,7 @@ from moe_theory.core.constraints import (
     Size,
     Within,
 )
+from moe_theory.core.errors import with_known_names
 from moe_theory.core.papers import Reading
 from moe_theory.core.tasks import (
     INDEPENDENT,
@@ -97,6 +98,7 @@ def in_order(truth_scale: float) -> dict[str, float]:
     return {name: truth_scale**power for name, (_, power) in ORDERS.items()}
 
 
+@with_known_names
 class Params(NamedTuple):
     """Parameters that a user sweeps, each a leaf that may be traced, by default Fig. 2 under `unit-signal`.
 

@@ -4,14 +4,17 @@ Every error that a user can cause derives from `MoeTheoryError` and from `ValueE
 """
 
 import difflib
+import functools
 import reprlib
 import sysconfig
 import traceback
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from moe_theory.core.fields import named_by
+
+Named = TypeVar("Named", bound=tuple[Any, ...])
 
 
 class MoeTheoryError(ValueError):
@@ -93,6 +96,22 @@ def require_parameters(names: Iterable[str], params: Any) -> None:
     for name in names:
         if name not in params._fields:
             raise InvalidValueError(str(unknown_name("parameter", name, params._fields, params)), argument=name)
+
+
+def with_known_names(params: type[Named]) -> type[Named]:
+    """Return a paper's `Params`, a NamedTuple, which then refuses unknown names with the nearest known ones.
+
+    Raises: InvalidValueError, when an instance is made with a name that is no field.
+    """
+    create: Any = params.__new__
+
+    @functools.wraps(create)
+    def create_checked(kind: type[Named], *values: Any, **named_values: Any) -> Named:
+        require_parameters(named_values, params)
+        return create(kind, *values, **named_values)
+
+    params.__new__ = create_checked  # pyright: ignore
+    return params
 
 
 def shortened(value: Any) -> str:

@@ -4,8 +4,9 @@ import importlib.util
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
-from moe_theory.core.errors import OWN_CODE, DeclarationError, described, frames
+from moe_theory.core.errors import OWN_CODE, DeclarationError, described, frames, unknown_name
 
 
 def module_name(path: Path) -> str:
@@ -30,6 +31,28 @@ def run_file(path: Path, option: str = "--module") -> ModuleType:
     return module
 
 
+_functions: dict[tuple[str, int], Any] = {}  # by FILE:NAME and the file's time, so that a program is compiled once
+
+
 def is_place(text: str) -> bool:
     path, _, name = text.rpartition(":")
     return bool(path) and name.isidentifier()
+
+
+def function_at(place: str, option: str) -> Any:
+    """Return the function at FILE:NAME, the same object until the file changes.
+
+    Raises: DeclarationError for a file that cannot be run, UnknownNameError for a name without a function.
+    """
+    text, _, name = place.rpartition(":")
+    path = Path(text)
+    if not path.is_file():
+        raise DeclarationError(f"{option} {place}: there is no file {path}. Paths are relative to this folder.")
+    key = (place, path.stat().st_mtime_ns)
+    if key not in _functions:
+        names = vars(run_file(path, option))
+        functions = [word for word, value in names.items() if callable(value) and word[0] != "_"]
+        if name not in functions:
+            raise unknown_name(f"function of {path}", name, functions)
+        _functions[key] = names[name]
+    return _functions[key]

@@ -32,7 +32,7 @@ from moe_theory.core.constraints import (
     Size,
     Within,
 )
-from moe_theory.core.errors import InvalidValueError, unknown_name
+from moe_theory.core.errors import InvalidValueError, unknown_name, with_known_names
 from moe_theory.core.papers import Reading
 from moe_theory.deep.networks import NETWORKS
 from moe_theory.edge.params import Delay, GateLag
@@ -100,6 +100,7 @@ class Dims:
         return self.num_epochs * (self.num_samples // self.batch_size)
 
 
+@with_known_names
 class Params(NamedTuple):
     """Parameters that a user sweeps, each a leaf that may be traced.
 

@@ -39,7 +39,7 @@ from moe_theory.core.constraints import (
     Whole,
     Within,
 )
-from moe_theory.core.errors import InvalidValueError, unknown_name
+from moe_theory.core.errors import InvalidValueError, unknown_name, with_known_names
 from moe_theory.core.numerics import Scalar
 from moe_theory.core.papers import Reading as Reading
 from moe_theory.core.tasks import (
@@ -121,6 +121,7 @@ class Dims:
         return min(everywhere, self.max_delay)
 
 
+@with_known_names
 class Params(NamedTuple):
     """Parameters that a user sweeps, each a leaf that may be traced, by default Fig. 3, M = 50, under `sibling`.
 

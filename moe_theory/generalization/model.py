@@ -39,6 +39,7 @@ from moe_theory.core.constraints import (
     SizeOrZero,
     StepSize,
 )
+from moe_theory.core.errors import with_known_names
 from moe_theory.core.numerics import Scalar, stored
 from moe_theory.core.papers import Reading as Reading
 
@@ -68,6 +69,7 @@ class Dims:
         constraints.check_sizes(self)
 
 
+@with_known_names
 class Params(NamedTuple):
     """Parameters that a user sweeps.
 

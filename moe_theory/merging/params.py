@@ -36,7 +36,7 @@ from moe_theory.core.constraints import (
     Whole,
     Within,
 )
-from moe_theory.core.errors import InvalidValueError
+from moe_theory.core.errors import InvalidValueError, with_known_names
 from moe_theory.core.numerics import Scalar
 from moe_theory.core.papers import Reading as Reading
 
@@ -94,6 +94,7 @@ class Dims:
         return self.width * (self.max_experts + self.num_tasks) + (self.num_hidden - 1) * self.width**2
 
 
+@with_known_names
 class Params(NamedTuple):
     """Parameters that a user can sweep, each a leaf that may be traced.
 

@@ -8,7 +8,7 @@ import functools
 import hashlib
 import itertools
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -24,7 +24,7 @@ from moe_theory.runs.key import code_digest
 from moe_theory.runs.store import pack
 from moe_theory.sweep.grid import SweepCell
 from moe_theory.sweep.specification import Specification
-from moe_theory.sweep.systems import ClosedForm, sweepable
+from moe_theory.sweep.systems import ClosedForm, UserObservable, sweepable, user_functions
 
 # Elsewhere than on a CPU nothing is gained by fitting a cache, and launching a kernel costs more.
 ACCELERATOR_WIDTH = 4096
@@ -138,15 +138,18 @@ class SweepPlan:
 _code_digest = functools.cache(code_digest)
 
 
-def fingerprint(system: str) -> dict[str, str]:
-    """Return all facts besides a task that decide its numbers."""
-    return provenance.fingerprint(_code_digest(sweepable(system).code, compute_chunk))
+def fingerprint(system: str, observables: Sequence[str] = ()) -> dict[str, str]:
+    """Return all facts besides a task that decide its numbers.
+
+    Raises: DeclarationError or UnknownNameError for an unreadable user's observable.
+    """
+    return provenance.fingerprint(_code_digest(sweepable(system).code, compute_chunk, *user_functions(observables)))
 
 
 def compute(chunk: PlannedChunk) -> bytes:
     """Return a chunk's content, on a worker. Raises: its errors, or InvalidValueError on an unlike machine."""
     task = chunk.task
-    provenance.require_same(fingerprint(task.system), task.fingerprint, "numbers")
+    provenance.require_same(fingerprint(task.system, task.observables), task.fingerprint, "numbers")
     try:
         return compute_chunk(task, chunk.first)
     except Exception as failure:
@@ -177,13 +180,15 @@ def compute_chunk(task: CellTask, first: int) -> bytes:
 
 
 def saved_shapes(task: CellTask) -> dict[str, jax.ShapeDtypeStruct]:
-    """Return shapes of a saved round by quantity."""
+    """Return shapes of a saved round by quantity, without running users' files."""
     quantities = sweepable(task.system).quantities(task.observables)
     shapes = {}
     registered = []
     for name, quantity in quantities.items():
         if isinstance(quantity, ClosedForm):
             shapes[name] = jax.ShapeDtypeStruct((), np.float64)
+        elif isinstance(quantity, UserObservable):
+            shapes[name] = jax.ShapeDtypeStruct((), task.precision)
         else:
             registered.append(name)
     with jax.enable_x64(task.precision == "float64"):

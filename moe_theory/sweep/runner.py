@@ -91,7 +91,9 @@ def run(
     with contextlib.closing(pool):
         path = prepare_folder(folder)
         progress.running(f"a first task on {pool.description}")
-        plan = SweepPlan(sweep, pool.fingerprint(functools.partial(planning.fingerprint, sweep.system)))
+        plan = SweepPlan(
+            sweep, pool.fingerprint(functools.partial(planning.fingerprint, sweep.system, sweep.observables or ()))
+        )
         write_manifest(path, Manifest(sweep.to_json(), plan.fingerprint), is_part=part is not None)
         chunks = plan.chunks
         suffix = ""

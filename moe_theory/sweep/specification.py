@@ -57,7 +57,7 @@ class Specification:
     reading: Text | None = None  # None: the system's default, or an axis
     replicates: Annotated[Whole, Field(ge=1, le=2**32 - 1)] = 256  # of every cell
     record_every: Whole | None = None  # rounds; None: about 50 records
-    observables: Names | None = None  # also closed forms; None: the system's defaults
+    observables: Names | None = None  # also closed forms and FILE:NAME; None: the system's defaults
     keep: Literal["statistics", "replicates"] = "statistics"
     quantiles: Quantiles = (0.1, 0.5, 0.9)  # over replicates
     chunk_width: Annotated[Whole, Field(ge=1, le=2**20)] | None = None  # replicates a chunk; None: suits the system
@@ -200,7 +200,9 @@ class Specification:
             )
         fields["record_every"] = stride
         fields["observables"] = tuple(self.observables or kind.default_observables)
-        kind.quantities(fields["observables"])
+        for name, quantity in kind.quantities(fields["observables"]).items():
+            if name in {*self._labels, *self.zips}:
+                raise DeclarationError(f"{quantity.about} has the name of something else in the results. Rename it.")
         if self.reading is not None:
             fields[READING] = checked(known.fixed[READING][READING], self.reading, READING)
         elif READING not in names:

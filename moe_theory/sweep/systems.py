@@ -1,6 +1,6 @@
 """Systems for specifications: sizes, parameters, readings, choices and observables.
 
-Specifications and tasks are plain data, with names of systems.
+Specifications and tasks are plain data, with names of systems, and functions of users' files as FILE:NAME.
 """
 
 import dataclasses
@@ -9,14 +9,16 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int, PyTree
 
 from moe_theory.core import constraints
-from moe_theory.core.errors import unknown_name
+from moe_theory.core.errors import DeclarationError, InvalidValueError, unknown_name
 from moe_theory.core.linear import Numbers
 from moe_theory.core.papers import Reading, all_papers, find_paper, paper_names
 from moe_theory.core.system import Info, Observe, State, System
+from moe_theory.core.userfile import function_at, is_place
 from moe_theory.runs.cells import compute_chunk
 from moe_theory.runs.key import code_digest
 
@@ -27,6 +29,30 @@ class Observable:
     about: str  # what it is, its unit and its source
     read: Callable[[State, Info], Array]
     axes: tuple[str, ...] = ()  # names of its own axes, such as ("expert_index",); a scalar has none
+
+
+@dataclasses.dataclass(frozen=True)
+class UserObservable:
+    """A function (state, info) -> scalar of a user's file, run when first needed."""
+
+    place: str  # FILE:NAME; its code decides numbers of runs
+    axes: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.place.rpartition(":")[2]
+
+    @property
+    def about(self) -> str:
+        return f"of {self.place}"
+
+    @property
+    def function(self) -> Callable[[State, Info], Array]:
+        return function_at(self.place, "observables")
+
+    @property
+    def read(self) -> Callable[[State, Info], Array]:
+        return _scalar(self.place, self.function)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,7 +68,7 @@ class ClosedForm:
     axes: tuple[str, ...] = ()
 
 
-Quantity = Observable | ClosedForm
+Quantity = Observable | UserObservable | ClosedForm
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -99,13 +125,21 @@ class Sweepable:
         return _built(self.build, dims, tuple(parts))
 
     def quantities(self, names: Sequence[str]) -> dict[str, Quantity]:
-        """Return observables and closed forms by name. Raises: UnknownNameError."""
+        """Return observables and closed forms by name, where FILE:NAME is a user's (state, info) -> scalar.
+
+        No file is read. Raises: UnknownNameError, or DeclarationError for two of one name.
+        """
         available: dict[str, Quantity] = dict(self.observables)
         available |= {form.name: form for form in self.closed_forms}
+        quantities: dict[str, Quantity] = {}
         for name in names:
-            if name not in available:
+            if not is_place(name) and name not in available:
                 raise unknown_name("observable", name, available)
-        return {name: available[name] for name in names}
+            quantity = UserObservable(name) if is_place(name) else available[name]
+            if quantity.name in quantities or (is_place(name) and quantity.name in available):
+                raise DeclarationError(f"{name}: another observable is called {quantity.name}. Rename the function.")
+            quantities[quantity.name] = quantity
+        return quantities
 
     def observe(self, names: Sequence[str]) -> Observe:
         """Return a function of (state, info) that records quantities, the same for the same names."""
@@ -136,6 +170,25 @@ def observables(*members: Observable | Callable[[State, Info], Array]) -> dict[s
             words = " ".join((member.__doc__ or "").split()).rstrip(".")
             by_name[member.__name__] = Observable(member.__name__, words, member)
     return by_name
+
+
+def user_functions(names: Sequence[str]) -> list[Callable[[State, Info], Array]]:
+    return [UserObservable(name).function for name in names if is_place(name)]
+
+
+@functools.lru_cache  # so that a program is compiled once
+def _scalar(place: str, function: Callable[[State, Info], Array]) -> Callable[[State, Info], Array]:
+    def read(state: State, info: Info) -> Array:
+        value = jnp.asarray(function(state, info), float)
+        if value.shape != ():
+            raise InvalidValueError(
+                f"{place} returns an array of shape {value.shape}, where a round of a replicate has one number. "
+                "Return a sum, a mean or one entry.",
+                argument="observables",
+            )
+        return value
+
+    return read
 
 
 @functools.lru_cache

@@ -1,20 +1,66 @@
-"""Papers' closed forms in a sweep: catches values of other runs, rounds or settings."""
+"""Users' observables and papers' closed forms in a sweep: catches values of other runs, rounds or settings."""
 
 import numpy as np
 import pytest
 
 import moe_theory as mt
 from moe_theory import continual, edge, merging
+from moe_theory.core.errors import DeclarationError, InvalidValueError, UnknownNameError
 from moe_theory.core.random import replicate_keys
 from moe_theory.runs.progress import quiet
 from moe_theory.sweep.systems import sweepable
 
+OWN = """
+import jax.numpy as jnp
+
+def idle(state, info):
+    return jnp.sum(state.visits == 0)
+
+def visits(state, info):
+    return state.visits
+"""
 SIZES = {"num_tasks": 3, "num_features": 4, "num_samples": 2}
 
 
 def ran(folder, system, observables, **changes):
     arguments = {"rounds": 6, "record_every": 3, "replicates": 4, "keep": "replicates", "dims": SIZES, **changes}
     return mt.Sweep(system=system, observables=observables, **arguments).run(folder, devices=1, progress=quiet)
+
+
+def test_observable_of_a_file_is_recorded(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(OWN)
+    results = ran(tmp_path / "runs", "continual", ["loads", "mine.py:idle"], params={"num_experts": 4})
+    data = results.to_xarray()
+    np.testing.assert_array_equal(data["idle"], (data["loads"] == 0).sum("expert_index"))
+    (tmp_path / "mine.py").unlink()  # saved results do without it
+    assert mt.Results.open(tmp_path / "runs").to_xarray().identical(data)
+
+
+def test_observable_of_a_changed_file_is_computed_again(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(OWN)
+    before = ran(tmp_path / "runs", "continual", ["mine.py:idle"]).to_xarray()
+    (tmp_path / "mine.py").write_text(OWN.replace("== 0", "> 0") + "\n# changed\n")
+    after = ran(tmp_path / "runs", "continual", ["mine.py:idle"]).to_xarray()
+    np.testing.assert_array_equal(before["idle"] + after["idle"], 10)  # experts in all
+
+
+@pytest.mark.parametrize(
+    ("observable", "error"),
+    [
+        ("mine.py:visits", InvalidValueError),
+        ("mine.py:nothing", UnknownNameError),
+        ("other.py:idle", DeclarationError),
+        ("mine.py:replicate", DeclarationError),
+        ("mine.py:forgetting", DeclarationError),
+    ],
+)
+def test_observable_of_a_file_is_refused(tmp_path, monkeypatch, observable, error):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(OWN)
+    with pytest.raises(error):
+        ran(tmp_path / "runs", "continual", [observable])
 
 
 @pytest.mark.parametrize(
@@ -56,3 +102,13 @@ def test_closed_form_of_merging_is_the_same_for_all_replicates(tmp_path):
     for ratio in (0.5, 0.7):
         bound = merging.theory.leaf_bound(6.0, merging.Params(smoothness_ratio=ratio))
         assert data["leaf_bound"].sel(smoothness_ratio=ratio, round=6, statistic="mean").item() == pytest.approx(bound)
+
+
+def test_observables_of_a_file_are_one_function_until_it_changes(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(OWN)
+    kind = sweepable("continual")
+    before = kind.observe(["mine.py:idle"])
+    assert kind.observe(["mine.py:idle"]) is before  # otherwise each chunk compiles
+    (tmp_path / "mine.py").write_text(OWN + "\n")
+    assert kind.observe(["mine.py:idle"]) is not before
