@@ -10,9 +10,7 @@ import os
 import resource
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -220,25 +218,6 @@ def on_path(tmp_path: Path) -> Iterator[None]:
     importlib.invalidate_caches()
     yield
     sys.path.remove(str(tmp_path))
-
-
-@pytest.fixture
-def within_a_task(caplog: pytest.LogCaptureFixture) -> Callable[..., None]:
-    """Runs something on an executor of one thread in a task of its own, which ends when something has been logged."""
-
-    def run(what: Callable[..., Any], *arguments: Any, **options: Any) -> None:
-        with ThreadPoolExecutor(1) as executor:
-
-            def task() -> threading.Thread:
-                inner = threading.Thread(target=what, args=arguments, kwargs={**options, "executor": executor})
-                inner.start()
-                while not caplog.records:
-                    inner.join(0.01)
-                return inner
-
-            executor.submit(task).result().join()
-
-    return run
 
 
 def set_options(patch: pytest.MonkeyPatch, further: dict[str, Any], programs: dict[str, Callable[..., Any]]) -> None:

@@ -15,7 +15,7 @@ import click
 
 from moe_theory import __version__
 from moe_theory.cli.output import EXITS, FAILED, UNREAD, brief, discard, refuse, stop
-from moe_theory.core.errors import DeclarationError, MoeTheoryError, OutputError, require_docstrings
+from moe_theory.core.errors import DeclarationError, MoeTheoryError, OutputError
 from moe_theory.core.papers import declared_commands, import_command, parsed_source
 
 _COMMANDS = (  # of this package; "sweep show" is `show` of sweep.py
@@ -61,7 +61,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _run(words: list[str], start_time: float) -> None:
     """Run a command. Click's `main` would end it with other messages and exit codes."""
-    require_docstrings()
     if COMPLETION in os.environ:
         app.main(words, "moe-theory")
     try:

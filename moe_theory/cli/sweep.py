@@ -14,18 +14,9 @@ if TYPE_CHECKING:
     from moe_theory.sweep.results import Results
 
 
-@click.command(
-    epilog=examples(
-        "moe-theory sweep --example > grid.toml", "moe-theory sweep grid.toml --dry-run", "moe-theory sweep grid.toml"
-    )
-)
+@click.command(epilog=examples("moe-theory sweep --example > grid.toml", "moe-theory sweep grid.toml"))
 @click.argument("specification", required=False, metavar="[GRID.toml]", type=PATH)
 @out_option("Folder for the chunks and the results.", default_words="runs/NAME of the specification")
-@click.option(
-    "--dry-run",
-    is_flag=True,
-    help="Print what the sweep takes: cells, chunks, compilations, memory, disk.",
-)
 @cluster_option("Compute")
 @click.option(
     "--part",
@@ -34,10 +25,8 @@ if TYPE_CHECKING:
     "When all parts are there, the same command without --part writes the results.",
 )
 @click.option("--example", is_flag=True, help="Print a commented specification.")
-@json_option("as `sweep show`; with --dry-run cells, shape, replicates, chunks, bytes and the like.")
-def sweep(
-    specification: Path | None, out: Path | None, dry_run: bool, dask: str | None, part: str | None, example: bool
-) -> None:
+@json_option("as `sweep show`.")
+def sweep(specification: Path | None, out: Path | None, dask: str | None, part: str | None, example: bool) -> None:
     """Run a parameter sweep from a TOML file.
 
     Finished chunks are saved in OUT. The same command resumes after an interrupt, a crash or a change of the file, and
@@ -56,12 +45,6 @@ def sweep(
             "name a specification: moe-theory sweep --example > grid.toml prints one to start from."
         )
     folder = out or Path("runs") / specification.stem
-    if dry_run:
-        from moe_theory.report import sweeps
-        from moe_theory.sweep.estimate import estimate
-
-        show_document(sweeps.estimate(estimate(specifications.Specification.read(specification), folder)))
-        return
     with stoppable() as is_stopped:  # from before the heavy imports on
         _run(specification, folder, dask, part, is_stopped)
 

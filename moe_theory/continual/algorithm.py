@@ -15,7 +15,7 @@ from moe_theory.continual.metrics import Metrics
 from moe_theory.continual.params import Dims, Params, check_params
 from moe_theory.continual.theory import exploration_rounds
 from moe_theory.core import gating
-from moe_theory.core.constraints import AT_LEAST_0, SHARE, IndexOf, is_known
+from moe_theory.core.constraints import AT_LEAST_0, SHARE, is_known
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.linear import Fit, fitted, minimum_norm, square_root
 from moe_theory.core.locality import Locality, Move, charged, check_locality, distance_moved
@@ -64,8 +64,8 @@ class State(NamedTuple):
 class Info(NamedTuple):
     """Observables of one round."""
 
-    task: Annotated[Int[Array, ""], IndexOf("state.pool.truths")]  # n_t
-    expert: Annotated[Int[Array, ""], IndexOf("state.visits")]  # m_t; with top-k routing the first choice
+    task: Int[Array, ""]  # n_t
+    expert: Int[Array, ""]  # m_t; with top-k routing the first choice
     chosen: Bool[Array, " M"]  # the experts that learned the task
     gate_outputs: Float[Array, " M"]  # h_m, without the perturbation
     gate_probabilities: Annotated[Float[Array, " M"], SHARE]  # softmax pi_m

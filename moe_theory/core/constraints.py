@@ -13,7 +13,6 @@ import functools
 import inspect
 import itertools
 import math
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
@@ -48,14 +47,15 @@ class Within:
         if not (is_low or is_high):
             return None
         why = enclosed(": ", self.why)
+        way_out = f"{'Raise' if is_low else 'Lower'} {name}."
+        if math.isinf(self.high) and self.low == 0 and not self.open_low:
+            return f"must not be negative{why}. {way_out}"
         if math.isinf(self.high):
-            if self.low == 0 and not self.open_low:
-                return f"must not be negative{why}. Raise {name} to 0 or more."
-            return f"must be {'above' if self.open_low else 'at least'} {self.low:g}{why}. Raise {name}."
+            return f"must be {'above' if self.open_low else 'at least'} {self.low:g}{why}. {way_out}"
         if math.isinf(self.low):
-            return f"must be at most {self.high:g}{why}. Lower {name}."
+            return f"must be at most {self.high:g}{why}. {way_out}"
         bound = f"{'(' if self.open_low else '['}{self.low:g}, {self.high:g}{')' if self.open_high else ']'}"
-        return f"must be in {bound}{why}. {'Raise' if is_low else 'Lower'} {name}."
+        return f"must be in {bound}{why}. {way_out}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,13 +101,6 @@ class Squared:
 
 
 @dataclasses.dataclass(frozen=True)
-class PaddedTo:
-    """A number that is at most a size in `Dims`, to which the arrays are padded."""
-
-    size: str
-
-
-@dataclasses.dataclass(frozen=True)
 class AtMost:
     """A number that is at most another field of the same tuple."""
 
@@ -116,18 +109,10 @@ class AtMost:
 
 
 @dataclasses.dataclass(frozen=True)
-class IndexOf:
-    """An index along the first axis of another field of a state or an info, such as "state.visits"."""
+class PaddedTo(AtMost):
+    """A number that is at most a size in `Dims`."""
 
-    field: str
-    least: int = 0  # below 0 for what stands for none
-
-    def size(self, seen: Any) -> int | None:
-        """Return the number of places, or None if a round's values lack that field."""
-        try:
-            return operator.attrgetter(self.field)(seen).shape[0]
-        except AttributeError:
-            return None
+    why: str = "the arrays are padded to it"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -169,47 +154,44 @@ def check(params: Any, dims: Any = None) -> Values:
     """
     real = jnp.result_type(float)
     values = {name: _scalar(name, value) for name, value in params._asdict().items() if not isinstance(value, Tracer)}
-    stated_by_name = {name: stated for name, stated in _constraints(type(params)).items() if name in values}
-    for name, constraints in stated_by_name.items():
-        value = values[name]
-        for constraint in constraints:
-            if isinstance(constraint, PaddedTo):
-                most = getattr(dims, constraint.size, None)
-                if most is not None and value > most:
-                    raise InvalidValueError(
-                        f"{name}={value} must be at most {constraint.size}={most}, which the arrays are padded to. "
-                        f"Lower {name} or raise Dims.{constraint.size}.",
-                        argument=name,
-                    )
-            elif not isinstance(constraint, AtMost):
-                _require_allowed(constraint, name, value, value.item())
+    for name, value in values.items():
+        _require_allowed(_constraints(type(params))[name], name, value, value.item())
         require_representable(name, value.item(), real)
-    for name, constraints in stated_by_name.items():
-        for constraint in constraints:
-            if isinstance(constraint, AtMost):
-                require_ordered(values, name, constraint.other, constraint.why)
+    _require_order(type(params), {**_sizes(dims), **values})
     return values
 
 
-def _require_allowed(constraint: Any, name: str, value: Any, number: Any) -> None:
-    problem = constraint.complaint(name, number)
-    if problem:
-        raise InvalidValueError(f"{name}={value} {problem}", argument=name)
+def _sizes(dims: Any) -> dict[str, Any]:
+    names = getattr(dims, "__dataclass_fields__", getattr(dims, "_fields", ()))
+    return {name: getattr(dims, name) for name in names}
+
+
+def _require_order(kind: Any, values: Mapping[str, Any]) -> None:
+    """Raise InvalidValueError for a value above another one, by the fields or arguments of `kind`."""
+    values = {name: value for name, value in values.items() if value is not None}
+    for name, constraints in _constraints(kind).items():
+        for constraint in constraints:
+            if isinstance(constraint, AtMost):
+                require_ordered(values, name, constraint.other, constraint.why)
+
+
+def _require_allowed(constraints: Sequence[Any], name: str, value: Any, number: Any) -> None:
+    """Raise InvalidValueError for a value that breaks a constraint other than `AtMost`."""
+    for constraint in constraints:
+        problem = constraint.complaint(name, number) if hasattr(constraint, "complaint") else None
+        if problem:
+            raise InvalidValueError(f"{name}={value} {problem}", argument=name)
 
 
 def check_sizes(dims: Any) -> None:
     """Raise InvalidValueError for static sizes that break a constraint, except an allowed None."""
-    stated_by_name = _constraints(type(dims))
-    values = {name: getattr(dims, name) for name in stated_by_name}
+    values = {name: getattr(dims, name) for name in _constraints(type(dims))}
     for name, value in values.items():
         if value is None and type(None) in get_args(hints_of(type(dims))[name]):
             continue
         is_static = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-        for constraint in stated_by_name[name]:
-            if isinstance(constraint, AtMost):
-                require_ordered(values, name, constraint.other, constraint.why)
-            else:
-                _require_allowed(constraint, name, repr(value), value if is_static else math.nan)
+        _require_allowed(_constraints(type(dims))[name], name, repr(value), value if is_static else math.nan)
+    _require_order(type(dims), values)
 
 
 def require(constraint: Any, **values: Any) -> None:
@@ -316,7 +298,7 @@ def stated(kind: type) -> dict[str, tuple[Any, ...]]:
 
 @functools.cache
 def _constraints(kind: type) -> dict[str, tuple[Any, ...]]:
-    kinds = (Within, Whole, OneOf, Squared, PaddedTo, AtMost, IndexOf, Undefined)
+    kinds = (Within, Whole, OneOf, Squared, AtMost, Undefined)
     constraints = {}
     for name, hint in hints_of(kind).items():
         members = [hint, *(member for member in get_args(hint) if get_args(member))]  # of a union too
@@ -341,10 +323,7 @@ def _admitted(kind: Any, values: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(kind, type):  # a closed form needs few of the parameters, and relates none
         return admitted
     known_values = {name: value for name, value in admitted.items() if is_known(value)}
-    for name, constraints in _constraints(kind).items():
-        for constraint in constraints:
-            if isinstance(constraint, AtMost):
-                require_ordered(known_values, name, constraint.other, constraint.why)
+    _require_order(kind, known_values)
     return admitted
 
 
@@ -353,7 +332,7 @@ def _admitted_value(name: str, value: Any, hint: Any, constraints: tuple[Any, ..
         return None
     base = _base_of(hint)
     if base is str:
-        _require_allowed(constraints[0], name, shortened(value), value)
+        _require_allowed(constraints[:1], name, shortened(value), value)
         return value
     _require(constraints, name, value)
     axes = None if is_field else axes_of(hint)  # fields of a batch have one axis more
@@ -387,7 +366,6 @@ def axes_of(hint: Any) -> list[str] | None:
 
 
 def _require(constraints: tuple[Any, ...], name: str, value: Any) -> None:
-    constraints = tuple(constraint for constraint in constraints if hasattr(constraint, "complaint"))
     try:
         kind = np.asarray(value).dtype.kind
         array = np.asarray(value, None if kind in "iu" else float) if kind in "biufOV" else None  # V: bfloat16
@@ -399,15 +377,14 @@ def _require(constraints: tuple[Any, ...], name: str, value: Any) -> None:
         raise InvalidValueError(f"{name}={shortened(value)} must be a number. Change {name}.", argument=name)
     if isinstance(value, (int, float)):
         numbers = [value]
-    elif array.size and all(isinstance(constraint, Within) for constraint in constraints):
+    elif array.size and not any(isinstance(constraint, (Whole, OneOf, Squared)) for constraint in constraints):
         numbers = [array.min().item(), array.max().item()]
     else:
         numbers = np.unique(array).tolist()
     for number in numbers:
         if not math.isfinite(number):
             raise InvalidValueError(f"{name}={number} must be a finite number. Change {name}.", argument=name)
-        for constraint in constraints:
-            _require_allowed(constraint, name, number, number)
+        _require_allowed(constraints, name, number, number)
 
 
 def _scalar(name: str, number: Any) -> np.ndarray:
@@ -431,15 +408,12 @@ def typed(name: str, value: Any, defaults: Any) -> bool | int | float:
     """Return a number, or its text, in the parameter's type. Raises: InvalidValueError for another text."""
     kind = np.asarray(getattr(defaults, name)).dtype.kind
     text = str(value).strip()
-    if kind == "b":
-        if text.lower() not in _BOOLEANS:
-            raise InvalidValueError(f"{name}={text} must be true or false.", argument=name)
-        return _BOOLEANS[text.lower()]
     try:
-        number = float(text)
-    except ValueError:
-        raise InvalidValueError(f"{name}={text} must be a number. Change {name}.", argument=name) from None
-    if kind == "f":
+        number: Any = _BOOLEANS[text.lower()] if kind == "b" else float(text)
+    except (KeyError, ValueError):
+        expected = "true or false" if kind == "b" else "a number"
+        raise InvalidValueError(f"{name}={text} must be {expected}. Change {name}.", argument=name) from None
+    if kind in "bf":
         return number
     if not number.is_integer():
         raise InvalidValueError(f"{name}={text} must be a whole number. Change {name}.", argument=name)

@@ -3,19 +3,16 @@
 Every error that a user can cause derives from `MoeTheoryError` and from `ValueError`.
 """
 
-import contextlib
 import difflib
 import functools
-import importlib
 import reprlib
-import sys
+import sysconfig
 import traceback
-from collections.abc import Iterable, Iterator
-from importlib import metadata
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from moe_theory.core.fields import begins_with, named_by
+from moe_theory.core.fields import named_by
 
 Named = TypeVar("Named", bound=tuple[Any, ...])
 
@@ -25,10 +22,7 @@ class MoeTheoryError(ValueError):
 
     Attributes:
         argument: name of the wrong argument, or kind of the wrong name, else empty.
-        key: the wrong entry of a specification, from the outermost table inwards.
     """
-
-    key: tuple[str, ...] = ()
 
     def __init__(self, message: str, argument: str = "") -> None:
         super().__init__(message)
@@ -79,10 +73,10 @@ def unknown_name(kind: str, name: str, known: Iterable[str], of: type | None = N
     """
     known = sorted(known)
     unknown = f"unknown {kind} {shortened(name)}."
-    if of is not None:
-        hint = _of_symbol(name[:100], known, kind, of)
-        if hint:
-            return UnknownNameError(f"{unknown} {hint}", kind)
+    field = "" if of is None else named_by(name, of)
+    if field:
+        which = "" if field in known else f", which is no {kind} here"
+        return UnknownNameError(f"{unknown} The paper's {name} is called {field}{which}.", kind)
     paper = name[: name.find(".") + 1]  # which is no likeness
     if not any(candidate.startswith(paper) for candidate in known):
         paper = ""
@@ -118,20 +112,6 @@ def with_known_names(params: type[Named]) -> type[Named]:
 
     params.__new__ = create_checked  # pyright: ignore
     return params
-
-
-def _of_symbol(symbol: str, known: list[str], kind: str, owner: type) -> str:
-    fields = named_by(symbol, owner)
-    if not fields:
-        if symbol == "T":
-            return "The number of rounds is `rounds` of a sweep or of a figure."
-        return ""
-    candidates = [field for field in fields if field.name in known]
-    if not begins_with(symbol, fields[0]):
-        spoken = "; ".join(f"{field.name} ({field.comment})" for field in candidates or fields)
-        return f"The paper's {symbol} is spoken of by {spoken}."
-    names = " and ".join(field.name for field in candidates or fields)
-    return f"The paper's {symbol} is called {names}{'' if candidates else f', which is no {kind} here'}."
 
 
 def shortened(value: Any) -> str:
@@ -171,17 +151,7 @@ def enclosed(before: str, text: object, after: str = "") -> str:
     return f"{before}{text}{after}"
 
 
-def require_docstrings() -> None:
-    """Raise InvalidValueError if Python removes docstrings."""
-    if sys.flags.optimize > 1:
-        raise InvalidValueError("help and captions are docstrings, and Python leaves them out. Run it without -OO.")
-
-
-FRAMES = 2  # of a user's code that an error names
-# What calls that code: claims, and imports of papers.
-_RUNS_IT = {Path(__file__).parents[1] / "verification"}
-_RUNS_IT |= {Path(__file__).with_name(name) for name in ("papers.py", "userfile.py")}
-_RUNS_IT |= {Path(metadata.__file__).parent, Path(importlib.__file__).parent, Path("<frozen")}
+_LIBRARIES = {Path(__file__).parents[1], Path(sysconfig.get_path("stdlib")), Path(sysconfig.get_path("purelib"))}
 OWN_CODE = (Exception, SystemExit)  # what a user's code may end with, other than Ctrl-C
 
 
@@ -194,16 +164,12 @@ def described(failure: BaseException) -> str:
 
 
 def frames(failure: BaseException) -> str:
-    """Return the last frames of the user's code, the innermost first: " (my_claims.py, line 12: return ...)"."""
-    every = [(Path(frame.filename), frame) for frame in traceback.extract_tb(failure.__traceback__)]
-    outside = [(path, frame) for path, frame in every if not _RUNS_IT & {path, path.parent, Path(frame.filename[:7])}]
-    user_frames = [frame for path, frame in outside if "site-packages" not in path.parts] or [
-        frame for _, frame in outside
-    ]
-    words = [
-        f"{Path(frame.filename).name}, line {frame.lineno}: {frame.line}" for frame in reversed(user_frames[-FRAMES:])
-    ]
-    return enclosed(" (", "; from ".join(words), ")")
+    """Return the innermost line of the user's code: " (my_claims.py, line 12: return ...)"."""
+    stack = traceback.extract_tb(failure.__traceback__)
+    own = [frame for frame in stack if frame.filename[0] != "<" and not _LIBRARIES & {*Path(frame.filename).parents}]
+    for frame in (own or stack)[-1:]:
+        return f" ({Path(frame.filename).name}, line {frame.lineno}: {frame.line})"
+    return ""
 
 
 class _Brief(reprlib.Repr):
@@ -216,13 +182,3 @@ class _Brief(reprlib.Repr):
 _BRIEF = _Brief()
 _BRIEF.maxstring = _BRIEF.maxother = 60
 _BRIEF.maxlevel = 2
-
-
-@contextlib.contextmanager
-def about(*key: str) -> Iterator[None]:
-    """Mark errors raised inside as being about the entry `key` of a specification, or a deeper entry."""
-    try:
-        yield
-    except MoeTheoryError as error:
-        error.key = error.key or key
-        raise

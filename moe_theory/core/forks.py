@@ -3,7 +3,6 @@
 import functools
 import os
 import sys
-from collections.abc import Callable
 from typing import Any
 
 from moe_theory.core.errors import InvalidValueError, enclosed
@@ -37,12 +36,6 @@ def local_devices() -> list[Any]:
         ) from None
 
 
-def after_fork(function: Callable[[], object]) -> None:
-    """Register a function that every forked child calls first, where processes can fork."""
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=function)
-
-
 def _note_parent() -> None:
     global _parent
     bridge = sys.modules.get("jax._src.xla_bridge")
@@ -50,4 +43,5 @@ def _note_parent() -> None:
         _parent = os.getppid()
 
 
-after_fork(_note_parent)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_note_parent)

@@ -10,9 +10,8 @@ import importlib
 import importlib.machinery
 import importlib.util
 import pkgutil
-import shlex
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -20,11 +19,9 @@ from typing import Any
 from moe_theory.core.errors import (
     OWN_CODE,
     DeclarationError,
-    UnknownNameError,
     described,
     frames,
     require_parameters,
-    shortened,
     unknown_name,
 )
 
@@ -101,12 +98,6 @@ class Paper:
                 f"paper {self.name!r}: most_verdicts={self.most_verdicts} must be at least 1: the error is split over "
                 "as many verdicts. Raise most_verdicts."
             )
-        for name in self.readings:
-            if shlex.quote(name) != name:
-                raise DeclarationError(
-                    f"paper {self.name!r}: the reading {name!r} must be one word of a command line, such as "
-                    f"{'-'.join(name.split())!r}. Rename it."
-                )
 
     def reading_names(self, group: str) -> tuple[str, ...]:
         """Return the names of all readings, of the default ones, or of the quick one."""
@@ -273,43 +264,10 @@ def find_spec(module: str) -> importlib.machinery.ModuleSpec | None:
     return spec
 
 
-def undeclared(kind: str, name: str, names: Iterable[str], full: str = "") -> UnknownNameError:
-    """Return the error for a figure, statement or claim that is not among the `names`.
-
-    Args:
-        full: PAPER.NAME, where `name` leaves the paper out.
-    """
-    paper, _, id_in_paper = (full or name).partition(".")
-    field = {"figure": "figures"}.get(kind, "statements")
-    place = declaration_of(paper).get(field) if paper in paper_names() else ""
-    there = unimported(kind, place or "", id_in_paper) if isinstance(place, str) else ""
-    if there:
-        return UnknownNameError(f"unknown {kind} {shortened(name)}. {there}", kind)
-    return unknown_name(kind, name, names)
-
-
-def unimported(kind: str, place: str, id_in_paper: str) -> str:
-    """Return a sentence on the file of a figure, statement or claim that the module at `place` does not import."""
-    module = f"{place.partition(':')[0]}.{id_in_paper.partition('.')[0].replace('-', '_')}"
-    if place.partition(":")[0] not in sys.modules or module in sys.modules:
-        return ""
-    spec = find_spec(module)
-    folder, file = module.split(".")[-2:]
-    listed = {"figure": "__init__.py"}.get(kind, "paper.toml, at its place in `order`")
-    if spec is not None and spec.has_location:
-        return f"{folder}/{file}.py exists, and is not imported: name it in {folder}/{listed}."
-    return ""
-
-
 def find_paper(name: str) -> Paper:
     """Return the installed paper of this name without importing any other.
 
     Raises: UnknownNameError. DeclarationError for a broken paper, or without papers.
-
-    Examples:
-        >>> from moe_theory.core.papers import find_paper
-        >>> find_paper("continual").title
-        'Mixture-of-Experts in continual learning'
     """
     if paper_names() and name not in paper_names():
         raise unknown_name("paper", name, paper_names())
@@ -341,10 +299,6 @@ def loaded(name: str, point: metadata.EntryPoint) -> Paper:
         ) from failure
     if not isinstance(paper, Paper) or paper.name != name:
         raise DeclarationError(f"paper {name!r}: the entry point {point.value!r} must be a Paper of this name.")
-    if paper.package not in sys.modules:
-        raise DeclarationError(
-            f"paper {name!r}: package={paper.package!r} must be where it is declared. Write package=__name__."
-        )
     return paper
 
 

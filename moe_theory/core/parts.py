@@ -33,16 +33,6 @@ def of_parts(*, like: Callable[..., System] | None = None, only: Sequence[str] |
     Args:
         like: the builder that receives the keywords, and whose parts they are.
         only: the parts that may differ, by default all.
-
-    Examples:
-        >>> from moe_theory import continual
-        >>> from moe_theory.continual.diagnostics import system_with_tally
-        >>> from moe_theory.core.parts import rebuilt
-        >>> def opposite(*given):
-        ...     return -continual.perturbed(*given)
-        >>> dims = continual.Dims(max_experts=3, num_tasks=4, num_features=6, num_samples=2)
-        >>> rebuilt(system_with_tally(dims), {"router": opposite}) is system_with_tally(dims, router=opposite)
-        True
     """
 
     def decorate(builder: Builder) -> Builder:

@@ -126,7 +126,7 @@ def simulate(
             returned is refused under another key, a copy is not.
         plain: run the step as it is, by `jax.vmap` and `lax.scan` alone, with the same result up to rounding.
         debug: as `plain`, with assertions in every round (`core/debug.py`): finite numbers in their field's range, and
-            indices inside their arrays.
+            indices of arrays inside them.
     Returns: the final state, and the records stacked on a leading axis.
     Raises: InvalidValueError for input that cannot be run, such as another key than the state came from. With `debug`,
         also for a fault, with its round and field. DeclarationError for a state without a `round` that `step` adds 1
@@ -277,23 +277,15 @@ def check_checkpoint(state: State | None, like: State, shape: tuple[int, ...]) -
         raise InvalidValueError(
             "the state is not one of this system: go on with the system and optimizer it came from."
         )
-    if jnp.shape(state.round) != shape:
-        raise InvalidValueError(
-            f"a state of replicates {jnp.shape(state.round)} cannot go on as {shape}: pass the state that the same "
-            "call returned, to `simulate` for one replicate and to `simulate_batch` for a batch."
-        )
     leaves = jax.tree_util.tree_leaves_with_path(state)
     for (path, leaf), expected in zip(leaves, jax.tree.leaves(like), strict=True):
-        if jnp.shape(leaf) != (*expected.shape, *shape):
-            raise InvalidValueError(
-                "the state has other dims than this system: go on with the system that it came from."
-            )
         is_weak = expected.weak_type or not hasattr(leaf, "dtype")  # Python's numbers, which take any type
-        if not is_weak and leaf.dtype != expected.dtype:
+        is_typed = is_weak or leaf.dtype == expected.dtype
+        if jnp.shape(leaf) != (*expected.shape, *shape) or not is_typed:
             raise InvalidValueError(
-                f"the state's {jax.tree_util.keystr(path, simple=True, separator='.')} is {leaf.dtype}, where this "
-                f"system's is {expected.dtype}: go on in the precision that it came from (jax_enable_x64), or convert "
-                "it."
+                f"the state's {jax.tree_util.keystr(path, simple=True, separator='.')} has shape {jnp.shape(leaf)} and "
+                f"type {jnp.result_type(leaf)}, where this call has {(*expected.shape, *shape)} and {expected.dtype}: "
+                "go on with the system, sizes, precision (jax_enable_x64) and replicates that it came from."
             )
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import jax
 
-from moe_theory.core.forks import after_fork
 from moe_theory.core.machine import available_cores
 
 
@@ -48,6 +47,3 @@ def _settings() -> dict[str, Any]:
 @functools.cache
 def _threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(available_cores(), "moe-theory-blocks")
-
-
-after_fork(_threads.cache_clear)  # a forked process has none of the threads

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 from moe_theory.core import gating
-from moe_theory.core.constraints import AT_LEAST_0, SHARE, IndexOf, is_known
+from moe_theory.core.constraints import AT_LEAST_0, SHARE, is_known
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.linear import Fit, minimum_norm
 from moe_theory.core.locality import Locality, check_locality
@@ -47,9 +47,6 @@ Stream = Callable[[Key[Array, ""], Dims, Any, Params], tuple[Pool, Arrival]]
 
 
 # What numbers of a state or an info must be (`core/debug.py`).
-SERVER = IndexOf("state.visits", FREE)
-CHOSEN = IndexOf("state.visits", DROPPED)
-KIND = IndexOf("state.pool.truths", NONE)
 
 
 class State(NamedTuple):
@@ -68,8 +65,8 @@ class State(NamedTuple):
     residuals: Float[Array, "M p"]  # sum over a server's tasks i of w^(m) - w_i
     squared_error: Float[Array, ""]  # sum over all routed tasks i of |w^(m_i) - w_i|^2
     round: Int[Array, ""]  # rounds done, t
-    pending_server: Annotated[Int[Array, " S"], SERVER]  # m_i or `FREE`; with slots for all, server 0's come first
-    pending_task: Annotated[Int[Array, " S"], KIND]  # kind n_i
+    pending_server: Int[Array, " S"]  # m_i or `FREE`; with slots for all, server 0's come first
+    pending_task: Int[Array, " S"]  # kind n_i
     pending_serial: Int[Array, " S"]  # how many tasks were routed before
     pending_until: Int[Array, " S"]  # the round at whose start the task is done
     pending_change: Float[Array, "C p"]  # what (9) adds to a model as it was at routing; C is M, or S with capacity
@@ -83,15 +80,15 @@ class State(NamedTuple):
 class Info(NamedTuple):
     """Observables after a round, with models and errors without the pending tasks."""
 
-    task: Annotated[Int[Array, ""], IndexOf("state.pool.truths")]  # n_t
+    task: Int[Array, ""]  # n_t
     truth: Float[Array, " p"]  # w_t, the task's own ground truth
-    expert: Annotated[Int[Array, ""], CHOSEN]  # m_t; `DROPPED` where it went to no server
+    expert: Int[Array, ""]  # m_t; `DROPPED` where it went to no server
     delay: Annotated[Int[Array, ""], AT_LEAST_0]  # d_t of (1), in rounds; 0 where the task went to no server
     wait: Annotated[Int[Array, ""], AT_LEAST_0]  # rounds before the server starts on it (`soonest`)
     num_busy: Int[Array, ""]  # servers that the router found at capacity
     num_idle: Int[Array, ""]  # the others
     num_completed: Int[Array, ""]  # tasks done at the start of this round
-    completed_task: Annotated[Int[Array, " S"], KIND]  # their kinds, by slot; `NONE` elsewhere
+    completed_task: Int[Array, " S"]  # their kinds, by slot; `NONE` elsewhere
     completed_change: Annotated[Float[Array, ""], AT_LEAST_0]  # sum of |w_{t} - w_{t-1}| over them
     gate_outputs: Float[Array, " M"]  # h_m, without the perturbation
     gate_probabilities: Annotated[Float[Array, " M"], SHARE]  # softmax pi_m over all servers, idle or not

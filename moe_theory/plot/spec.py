@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from moe_theory.core.errors import InvalidValueError, plural, require_docstrings
+from moe_theory.core.errors import InvalidValueError, plural
 from moe_theory.core.random import root_key
 from moe_theory.core.system import check_replicates, check_run
 from moe_theory.runs import Cell, Progress, Run, quiet, run_cells
@@ -168,7 +168,6 @@ def figure(name: str, data: Compute, /, *, title: str, summary: str, **about: An
         data: computes what is drawn.
         about: further fields of `FigureSpec`.
     """
-    require_docstrings()
     paper, _, figure_name = name.partition(".")
 
     def made(draw: Draw) -> FigureSpec:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import xarray as xr
 
 from moe_theory.core.errors import InvalidValueError, unknown_name
-from moe_theory.core.papers import find_paper, paper_names, undeclared
+from moe_theory.core.papers import find_paper, paper_names
 from moe_theory.plot import FigureSpec
 from moe_theory.plot.style import FORMS, Form, font_sizes, inches, our_style, saved
 from moe_theory.report import overview
@@ -69,7 +69,7 @@ def figure(
 
     paper, _, figure_name = name.partition(".")
     if figure_name not in figures_of(paper):
-        raise undeclared("figure", name, [f"{paper}.{declared}" for declared in figures_of(paper)])
+        raise unknown_name("figure", name, [f"{paper}.{declared}" for declared in figures_of(paper)])
     wide = inches(width)
     ((spec, compute),) = _planned(
         paper,
@@ -177,7 +177,7 @@ def _selected(paper: str, names: Sequence[str]) -> list[FigureSpec]:
     figures = figures_of(paper)
     for name in names:
         if name != "all" and name not in figures:
-            raise undeclared("figure", name, [*figures, "all"], f"{paper}.{name}")
+            raise unknown_name("figure", name, [*figures, "all"])
     if not names or "all" in names:
         return list(figures.values())
     return [figure for name, figure in figures.items() if name in names]

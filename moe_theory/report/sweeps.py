@@ -1,20 +1,17 @@
 """A sweep's results as a table and a picture."""
 
-import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from markupsafe import Markup
-from rich import filesize
 
-from moe_theory.core.errors import InvalidValueError, enclosed
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.plot import legend, ramp
 from moe_theory.plot.document import Document, Picture
-from moe_theory.plot.markdown import paragraphs, table, table_width, words
+from moe_theory.plot.markdown import paragraphs, table, table_width
 from moe_theory.report import numbers
-from moe_theory.sweep.estimate import SweepCost
 from moe_theory.sweep.grid import GridAxis
 from moe_theory.sweep.results import MOMENTS, Results
 from moe_theory.sweep.runner import ChunkCounts
@@ -182,25 +179,7 @@ def _last_means(results: Results, place: int) -> dict[str, tuple[float, float, f
     return {name: tuple(statistics[name][-1, indices]) for name in scalars(results)}
 
 
-def estimate(costs: SweepCost) -> Document:
-    shape = " x ".join(f"{size} {name}" for name, size in costs.shape.items())
-    rows = {
-        "cells": f"{costs.cells:,}" + enclosed(" (", shape, ")"),
-        "replicates": f"{costs.replicates:,} of each cell",
-        "chunks": f"{costs.chunks:,} of {costs.width:,} replicates, {costs.present:,} of them there already",
-        "compilations": f"{costs.programs:,} for each device or worker process",
-        "memory": f"{filesize.decimal(int(costs.chunk_bytes))} a chunk, of which each worker has one",
-        "disk": filesize.decimal(int(costs.disk_bytes)),
-        "work": f"{costs.replicate_rounds / 1e6:,.1f} M replicate-rounds",
-    }
-    items = [f"- **{name}** {words(text)}" for name, text in rows.items()]
-    return Document(lambda: dataclasses.asdict(costs), lambda _: "\n".join(["# what this sweep takes", "", *items]))
-
-
 def closing_line(counts: ChunkCounts) -> str:
     """Return a line on a run's computed cells."""
     facts = [f"{counts.computed:,} computed", f"{counts.present:,} reused"]
-    line = f"{counts.num_chunks:,} chunks: {', '.join(facts)}"
-    if not counts.unused:
-        return line
-    return f"{line}. {counts.unused:,} saved chunks have other settings, sizes (such as max_experts) or code"
+    return f"{counts.num_chunks:,} chunks: {', '.join(facts)}"

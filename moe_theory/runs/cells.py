@@ -217,7 +217,7 @@ class CellBatch:
         chunk = chunk_of(self._cells[name], index, self._num_replicates, self._widths[name], self._first)
         program = self._program_of(name)
         call = functools.partial(_timed_chunk, chunk, self._seed, program)
-        return Task(call, chunk.replicate_rounds, program, place)
+        return Task(call, chunk.replicate_rounds, place)
 
     def _require_memory(self, outcome: Outcome, num_chunks: int) -> None:
         """Raise an error for runs that will not fit in memory, by a program's first chunk."""

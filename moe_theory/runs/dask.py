@@ -7,9 +7,6 @@ import contextlib
 import importlib.util
 import logging
 import re
-import signal
-from collections.abc import Iterator
-from multiprocessing import resource_tracker
 from typing import Any
 
 from moe_theory.core.errors import InvalidValueError, WorkersError, shortened
@@ -37,8 +34,8 @@ def dask_pool(address: str) -> WorkerPool:
             logger.setLevel(logging.CRITICAL + 1)
         if address.startswith("local:"):
             number = int(address.removeprefix("local:"))
-            return _pool(_local_cluster(number, resources), address, number, resources)
-        return _pool(address, address, 1, resources)
+            return _pool(_local_cluster(number, resources), address, resources)
+        return _pool(address, address, resources)
     except BaseException:
         resources.close()
         raise
@@ -59,27 +56,22 @@ def check_address(address: str) -> None:
         )
 
 
-def _pool(cluster: Any, address: str, num_local: int, resources: contextlib.ExitStack) -> WorkerPool:
+def _pool(cluster: Any, address: str, resources: contextlib.ExitStack) -> WorkerPool:
     from distributed import Client
 
     try:
         client = Client(cluster, timeout=PATIENCE, set_as_default=False)
-    except (OSError, ValueError) as failure:
+    except (OSError, ValueError, ImportError, TypeError) as failure:  # of other versions or missing certificates too
         raise WorkersError(
-            f"no Dask scheduler answers at {address} ({failure}): start one (dask scheduler), or correct the address, "
-            "then run the same command again. Finished chunks are saved."
-        ) from None
-    except (ImportError, TypeError) as failure:  # other versions, or certificates that are missing
-        raise InvalidValueError(
-            f"the Dask scheduler at {address} cannot be used: {failure}. Certificates are named in Dask's "
-            "configuration, under distributed.comm.tls."
+            f"no Dask scheduler answers at {address} ({failure}): start one (dask scheduler), or correct the address "
+            "or Dask's configuration, then run the same command again. Finished chunks are saved."
         ) from None
     resources.callback(_quietly, client.close, timeout=CLOSING)
     executor = client.get_executor(pure=False)
     resources.callback(executor.shutdown, wait=False)
     threads: Any = client.nthreads()
     num_workers = max(1, sum(threads.values()))  # a task may make the cluster start one
-    return WorkerPool(executor, f"Dask {address}", num_workers, num_local, close=resources.close)
+    return WorkerPool(executor, f"Dask {address}", num_workers, close=resources.close)
 
 
 def _local_cluster(num_processes: int, resources: contextlib.ExitStack) -> Any:
@@ -87,35 +79,23 @@ def _local_cluster(num_processes: int, resources: contextlib.ExitStack) -> Any:
     from distributed import LocalCluster
 
     try:
-        with _ignoring_interrupts():
-            cluster = LocalCluster(
-                n_workers=num_processes,
-                threads_per_worker=1,
-                host="127.0.0.1",
-                dashboard_address=None,  # pyright: ignore[reportArgumentType]
-                silence_logs=logging.CRITICAL,
-                memory_limit=0,
-            )
-            resources.callback(_quietly, cluster.close, timeout=CLOSING)
+        cluster = LocalCluster(
+            n_workers=num_processes,
+            threads_per_worker=1,
+            host="127.0.0.1",
+            dashboard_address=None,  # pyright: ignore[reportArgumentType]
+            silence_logs=logging.CRITICAL,
+            memory_limit=0,
+        )
     except (AssertionError, OSError, RuntimeError) as failure:
         raise WorkersError(
             f"{num_processes} Dask workers cannot be started here ({failure}). In a script, what runs the sweep must "
             'stand below `if __name__ == "__main__":`. In a task of Dask, name its scheduler.'
         ) from None
+    resources.callback(_quietly, cluster.close, timeout=CLOSING)
     return cluster
 
 
 def _quietly(close: Any, timeout: float) -> None:
     with contextlib.suppress(Exception):  # of a scheduler that is gone
         close(timeout=timeout)
-
-
-@contextlib.contextmanager
-def _ignoring_interrupts() -> Iterator[None]:
-    """Let processes started inside ignore Ctrl-C."""
-    resource_tracker.ensure_running()  # which would undo this if the first process started it
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)

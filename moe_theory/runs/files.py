@@ -1,6 +1,5 @@
 """Files that are written as a whole or not at all."""
 
-import codecs
 import contextlib
 import errno
 import hashlib
@@ -8,7 +7,6 @@ import json
 import math
 import os
 import re
-import shutil
 import tempfile
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,15 +21,8 @@ SEAL = "sha256"  # the key of a document that holds its digest
 
 
 @contextlib.contextmanager
-def whole(path: Path) -> Iterator[Path]:
-    """Yield a temporary name that durably becomes `path` at the end. Raises: OutputError."""
-    with whole_set(path.parent, [path.name]) as temporaries:
-        yield temporaries[path.name]
-
-
-@contextlib.contextmanager
 def whole_set(folder: Path, names: Iterable[str]) -> Iterator[dict[str, Path]]:
-    """Yield temporary names like `whole`, replacing no file before all are written. Raises: OutputError."""
+    """Yield temporary names that durably become these once all are written. Raises: OutputError."""
     mark = uuid.uuid4().hex[:12]
     temporaries = {name: folder / f".{name}.{mark}{SUFFIX}" for name in names}
     local(folder)
@@ -51,7 +42,7 @@ def whole_set(folder: Path, names: Iterable[str]) -> Iterator[dict[str, Path]]:
     finally:
         for temporary in temporaries.values():
             with contextlib.suppress(OSError):
-                shutil.rmtree(temporary) if temporary.is_dir() else temporary.unlink(missing_ok=True)
+                temporary.unlink(missing_ok=True)
 
 
 def _sync(path: Path) -> None:
@@ -120,7 +111,9 @@ def sealed(document: Mapping[str, Any]) -> str:
 
 def unsealed(data: bytes) -> dict[str, Any]:
     """Return a document without its digest. Raises: ValueError for no document, or a changed one."""
-    document = _parsed(data)
+    from pydantic_core import from_json
+
+    document = from_json(data, allow_inf_nan=False)
     if not isinstance(document, dict):
         raise ValueError("it is no JSON object")
     seal = document.pop(SEAL, None)
@@ -147,17 +140,3 @@ def prepare_folder(path: str | os.PathLike[str], names: Iterable[str] = ()) -> P
         reason = getattr(failure, "strerror", None) or failure
         raise OutputError(f"{folder} cannot be written ({reason}): name a folder that you may write to.") from None
     return folder
-
-
-def read_json(path: Path) -> Any:
-    """Read a JSON file, with or without a byte order mark.
-
-    Raises: OSError. ValueError for other texts than JSON, such as NaN or lone surrogates, or 200 levels.
-    """
-    return _parsed(path.read_bytes().removeprefix(codecs.BOM_UTF8))
-
-
-def _parsed(data: bytes) -> Any:
-    from pydantic_core import from_json
-
-    return from_json(data, allow_inf_nan=False)

@@ -1,10 +1,9 @@
 """Key of a result: a digest of the values and code that decide it.
 
-Values count by type, shape and bytes, libraries by name and version. A function or class counts by the modules within
-its own module's reach (`runs.imports`). Outside this package the globals that a function names count too.
+Values count by type, shape and bytes, libraries by name and version. A function or class counts by the files that its
+module reaches (`runs.imports`). Outside this package the globals that a function names count too.
 """
 
-import builtins
 import copyreg
 import dis
 import functools
@@ -12,13 +11,12 @@ import hashlib
 import inspect
 import sys
 import types
-import typing
 from typing import Any
 
 import numpy as np
 
 from moe_theory.core.errors import InvalidValueError, described
-from moe_theory.runs.imports import LOADERS, PACKAGE, Modules, library_of
+from moe_theory.runs.imports import IMPORTERS, PACKAGE, Modules, has_file, library_of
 
 # Attributes that say something and decide nothing.
 DECLARATIVE = frozenset(
@@ -28,21 +26,14 @@ DECLARATIVE = frozenset(
 )
 ATOMS = frozenset({str, bytes, bool, int, float, complex, type(None), type(...), type(NotImplemented)})
 CHECKERS = ("jaxtyping", "beartype")  # libraries whose wrappers refuse calls and change none
-HAS_DOCSTRING = 0x4000000  # flag of a code object whose first constant is a docstring, from Python 3.13 on
 HOOK = "__fingerprint__"  # method by which an object says what counts of it, in place of its class and attributes
+LOADERS = IMPORTERS | {"eval", "exec", "run_path", "run_module", "spec_from_file_location"}
 
 
 def code_digest(*objects: Any) -> str:
     """Return a digest of objects: functions and classes by code within reach, others by value.
 
     Raises: InvalidValueError for an object without a value, such as an open file.
-
-    Examples:
-        >>> from moe_theory.runs.key import code_digest
-        >>> def scaled(factor):
-        ...     return lambda x: x * factor
-        >>> code_digest(scaled(2)) == code_digest(scaled(2)), code_digest(scaled(2)) == code_digest(scaled(3))
-        (True, False)
     """
     return Digests().of(*objects)
 
@@ -54,7 +45,7 @@ class Digests:
         self._modules = Modules()
         self._known: dict[int, tuple[bytes, Any]] = {}  # by the object's id, which it has as long as it is kept here
         self._depths: dict[int, int] = {}  # of the objects that are being read, by their ids
-        self._outermost = 0  # depth of the outermost object that the one being read refers back to
+        self._num_cycles = 0  # references to objects that were being read
 
     def of(self, *objects: Any) -> str:
         return _digest("objects", *map(self._form, objects)).hex()
@@ -66,18 +57,16 @@ class Digests:
             return self._known[id(value)][0]
         depth = len(self._depths)
         if id(value) in self._depths:
-            self._outermost = min(self._outermost, self._depths[id(value)])
+            self._num_cycles += 1
             return f"cycle {depth - self._depths[id(value)]}".encode()
-        outermost_before = self._outermost
-        self._outermost = depth
+        num_cycles = self._num_cycles
         self._depths[id(value)] = depth
         try:
             digest = self._compound(value)
         finally:
             del self._depths[id(value)]
-        if self._outermost == depth:  # it refers to nothing that holds it, so that it is the same everywhere
+        if self._num_cycles == num_cycles:  # otherwise it depends on where the reading began
             self._known[id(value)] = (digest, value)
-        self._outermost = min(outermost_before, self._outermost)
         return digest
 
     def _parts(self, kind: str, *parts: Any) -> bytes:
@@ -107,12 +96,10 @@ class Digests:
             return self._code(value)
         if str(getattr(value, "__module__", "")).partition(".")[0] in CHECKERS and hasattr(value, "__wrapped__"):
             return self._form(value.__wrapped__)
-        if self._library_name(value):
-            return _digest("library", self._library_name(value).encode())
+        if _library_name(value):
+            return _digest("library", _library_name(value).encode())
         if kind is types.FunctionType:
             return self._function(value)
-        if typing.get_origin(value) is not None:
-            return self._parts("type", typing.get_origin(value), *typing.get_args(value))
         if isinstance(value, type):
             return self._class(value)
         if kind in (property, functools.cached_property):
@@ -122,82 +109,56 @@ class Digests:
             return self._parts("wrapper", kind, value.__wrapped__, options)
         return self._instance(value)
 
-    def _library_name(self, value: Any) -> str:
-        home = getattr(value, "__module__", None)
-        if not isinstance(home, str) or not library_of(home):
-            return ""
-        for name in (getattr(value, "__qualname__", None), getattr(value, "__name__", None)):
-            if _attribute(sys.modules.get(home), str(name)) is value:
-                return f"{library_of(home)} {home} {name}"
-        return ""
-
     def _reach(self, module: str) -> str:
-        """Return a digest of the code within a module's reach, or "" for a notebook or a script."""
-        source = self._modules.source(module)
-        if source is not None and module != "__main__":
-            return self._modules.reach(module)
-        return ""
+        """Return a digest of the files that a module reaches, or "" for a notebook or a script."""
+        return self._modules.reach(module) if has_file(module) else ""
 
     def _function(self, function: types.FunctionType) -> bytes:
         home = str(function.__globals__.get("__name__"))
         is_own = home.partition(".")[0] == PACKAGE
         code: Any = function.__code__
-        reach = self._reach(home)
         named: list[Any] = []
         if library_of(home):  # such as `jax.grad` of a function, which is in its cells
             code = None
         elif not is_own:
-            named = self._globals(code, function.__globals__, bool(reach))
+            named = self._globals(code, function.__globals__, has_file(home))
         elif _attribute(sys.modules.get(home), function.__qualname__) is function:
             code = None  # no other function of its module has this name
         cells = [_content(cell) for cell in function.__closure__ or ()]
         attributes = {name: value for name, value in vars(function).items() if name not in DECLARATIVE}
         values = (named, function.__defaults__, function.__kwdefaults__, cells, attributes)
-        return self._parts("function", function.__qualname__, code, reach, values)
+        return self._parts("function", function.__qualname__, code, self._reach(home), values)
 
     def _code(self, code: types.CodeType) -> bytes:
         counts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
         names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
-        is_function = code.co_flags & inspect.CO_OPTIMIZED and not code.co_name.startswith("<")
-        has_docstring = code.co_flags & HAS_DOCSTRING if sys.version_info >= (3, 13) else is_function
-        constants = code.co_consts[bool(has_docstring) :]
-        return self._parts("code", code.co_code, code.co_exceptiontable, constants, counts, names)
+        return self._parts("code", code.co_code, code.co_exceptiontable, code.co_consts, counts, names)
 
-    def _globals(self, code: types.CodeType, namespace: dict[str, Any], has_file: bool) -> list[Any]:
-        """Return the values of the globals that a function names, and the code that it imports. Raises:
-        InvalidValueError.
-        """
-        values: list[Any] = []
-        steps = list(dis.get_instructions(code))
-        for step, following in zip(steps, [*steps[1:], steps[-1]], strict=True):
-            if isinstance(step.argval, types.CodeType):
-                values += self._globals(step.argval, namespace, has_file)
-            elif step.opname == "IMPORT_NAME" and not has_file:
-                values.append(self._modules.reach(step.argval))
-            elif step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
-                name = step.argval
-                attribute = [following.argval] if following.opname in ("LOAD_ATTR", "LOAD_METHOD") else []
-                if LOADERS.intersection([name, *attribute]) and not has_file:
-                    raise InvalidValueError(
-                        f"{'.'.join([name, *attribute])} loads code by a name that is only known when it runs, so that "
-                        "results have no key. Use `import`, or put the function into a file that is imported."
-                    )
-                value = namespace.get(name, getattr(builtins, name, ("missing", name)))
-                if isinstance(value, types.ModuleType):
-                    value = self._modules.reach(value.__name__, *attribute)
-                values.append(value)
-        return values
+    def _globals(self, code: types.CodeType, namespace: dict[str, Any], is_in_file: bool) -> list[Any]:
+        """Return the values of the globals that a function names. Raises: InvalidValueError."""
+        values = [namespace[name] for name in code.co_names if name in namespace]
+        for constant in code.co_consts:
+            if isinstance(constant, types.CodeType):
+                values += self._globals(constant, namespace, is_in_file)
+        if is_in_file:
+            return values
+        for name in LOADERS.intersection(code.co_names):
+            raise InvalidValueError(
+                f"{name} loads code by a name that is only known when it runs, so that results have no key. Use "
+                "`import`, or put the function into a file that is imported."
+            )
+        imports = [step.argval for step in dis.get_instructions(code) if step.opname == "IMPORT_NAME"]
+        return values + [self._modules.reach(name) for name in imports]
 
     def _class(self, kind: type) -> bytes:
         home = kind.__module__
-        reach = self._reach(home)
         members = sorted(vars(kind).items())
         if library_of(home) or (home.partition(".")[0] == PACKAGE and "<locals>" not in kind.__qualname__):
             members = []
         members = [
             member for member in members if member[0] not in DECLARATIVE and not inspect.ismemberdescriptor(member[1])
         ]
-        return self._parts("class", kind.__qualname__, reach, kind.__bases__, members)
+        return self._parts("class", kind.__qualname__, self._reach(home), kind.__bases__, members)
 
     def _instance(self, value: Any) -> bytes:
         kind = type(value)
@@ -223,6 +184,16 @@ def _digest(kind: str, *parts: bytes) -> bytes:
     return hashlib.sha256(b"".join([f"{kind}:{lengths}:".encode(), *parts])).digest()
 
 
+def _library_name(value: Any) -> str:
+    home = getattr(value, "__module__", None)
+    if not isinstance(home, str) or not library_of(home):
+        return ""
+    for name in (getattr(value, "__qualname__", None), getattr(value, "__name__", None)):
+        if _attribute(sys.modules.get(home), str(name)) is value:
+            return f"{library_of(home)} {home} {name}"
+    return ""
+
+
 def _attribute(module: types.ModuleType | None, name: str) -> Any:
     try:
         return functools.reduce(getattr, name.split("."), module)
@@ -238,6 +209,7 @@ def _content(cell: types.CellType) -> Any:
 
 
 def _lasting(kind: type, state: Any) -> Any:
+    """Return an instance's attributes without those of `functools.cached_property`."""
     if not isinstance(state, dict):
         return state
     is_kept_for_speed = {name: isinstance(getattr(kind, name, None), functools.cached_property) for name in state}

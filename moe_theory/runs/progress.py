@@ -5,8 +5,7 @@ import dataclasses
 import time
 from collections.abc import Callable, Iterator
 
-from rich.console import Console, Group, RenderableType
-from rich.live import Live
+from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as RichProgress
 
@@ -25,11 +24,8 @@ class Progress:
     def add_work(self, replicate_rounds: int) -> None:
         """Add to the planned work, without saved results."""
 
-    def compiling(self, what: str) -> None:
-        """Show that a program is being compiled."""
-
     def running(self, what: str) -> None:
-        """Show that compiled programs are running."""
+        """Show what is running."""
 
     def advance(self, replicate_rounds: int) -> None:
         """Add to the finished work."""
@@ -49,21 +45,16 @@ class Meter(Progress):
     draw: "Callable[[Meter], None]"
     interval: float
     is_timed: bool = False  # whether all work is known beforehand
-    clock: Callable[[], float] = time.monotonic
     activity: str = "starting"
     place: str = ""
     planned: int = 0  # replicate-rounds
     done: int = 0  # replicate-rounds
 
     def __post_init__(self) -> None:
-        self.last_draw = self.clock()
+        self.last_draw = time.monotonic()
 
     def add_work(self, replicate_rounds: int) -> None:
         self.planned += replicate_rounds
-
-    def compiling(self, what: str) -> None:
-        self.activity = f"compiling {what}"
-        self._refresh()
 
     def running(self, what: str) -> None:
         self.activity = f"running {what}"
@@ -88,23 +79,20 @@ class Meter(Progress):
         return self.activity
 
     def _refresh(self) -> None:
-        if self.clock() - self.last_draw >= self.interval:
-            self.last_draw = self.clock()
+        if time.monotonic() - self.last_draw >= self.interval:
+            self.last_draw = time.monotonic()
             self.draw(self)
 
 
 @contextlib.contextmanager
 def terminal_progress(
     console: Console,
-    header: Callable[[Console], RenderableType] | None = None,
     *,
     is_timed: bool = True,
-    clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[Progress]:
     """Yield a progress bar on `console`, or a line every ten seconds if it is no terminal.
 
     Args:
-        header: draws the text above the bar.
         is_timed: whether all work is known, for the share done and the time left.
 
     Examples:
@@ -120,27 +108,22 @@ def terminal_progress(
     def draw_bar(meter: Meter) -> None:
         bar.update(task, description=meter.line, total=meter.planned if is_timed else None, completed=meter.done)
 
-    def view() -> RenderableType:
-        if header is None:
-            return bar
-        return Group(header(console), bar)
-
     if not console.is_terminal:
-        yield Meter(print_line, SECONDS_BETWEEN_LINES, is_timed=is_timed, clock=clock)
+        yield Meter(print_line, SECONDS_BETWEEN_LINES, is_timed=is_timed)
         return
     line = TextColumn("{task.description}", markup=False)
     times = [TimeElapsedColumn(), TimeRemainingColumn()] if is_timed else [TimeElapsedColumn()]
-    bar = RichProgress(BarColumn(bar_width=24), *times, line, console=console)
+    bar = RichProgress(BarColumn(bar_width=24), *times, line, console=console, transient=True, refresh_per_second=4)
     task = bar.add_task("starting", total=None)
-    with Live(get_renderable=view, console=console, transient=True, refresh_per_second=4):
+    with bar:
         yield Meter(draw_bar, 0.0, is_timed=is_timed)
 
 
 @contextlib.contextmanager
-def shown(progress: Progress, clock: Callable[[], float] = time.monotonic) -> Iterator[Progress]:
+def shown(progress: Progress) -> Iterator[Progress]:
     """Yield the given progress, where `automatic` is a bar in a terminal, else a line every ten seconds."""
     if progress is not automatic:
         yield progress
         return
-    with terminal_progress(Console(stderr=True), is_timed=False, clock=clock) as listener:
+    with terminal_progress(Console(stderr=True), is_timed=False) as listener:
         yield listener

@@ -52,15 +52,8 @@ def fingerprint(code: str = "") -> dict[str, str]:
 
 def difference(own: Mapping[str, str], meant: Mapping[str, str], names: Sequence[str] | None = None) -> str:
     """Return two fingerprints' difference, "jax 0.10.1 and not 0.10.2", or ""."""
-
-    def rest(first: str | None, second: str | None) -> str:
-        parts, strangers = ((text or "").split(", ") for text in (first, second))
-        return ", ".join(part for part in parts if part not in strangers) or "none"
-
-    if names is None:
-        names = list(meant)
-    pairs = {name: (own.get(name), meant.get(name)) for name in names}
-    return ", ".join(f"{name} {rest(a, b)} and not {rest(b, a)}" for name, (a, b) in pairs.items() if a != b)
+    pairs = {name: (own.get(name), meant.get(name)) for name in names or meant}
+    return ", ".join(f"{name} {mine} and not {other}" for name, (mine, other) in pairs.items() if mine != other)
 
 
 def require_same(own: Mapping[str, str], meant: Mapping[str, str], what: str) -> None:

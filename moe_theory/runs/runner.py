@@ -3,11 +3,10 @@
 import contextlib
 import dataclasses
 import weakref
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
 from typing import Any, NamedTuple
 
-from moe_theory.core import programs
 from moe_theory.core.errors import WorkersError
 from moe_theory.runs.progress import Progress, quiet
 from moe_theory.runs.workers import WorkerPool, device_pool
@@ -19,7 +18,6 @@ GRACE = 30.0  # seconds that an interrupted run waits for the tasks of workers t
 class Task(NamedTuple):
     call: Callable[[], Any]  # plain data and importable functions, where workers are other processes
     work: int  # replicate-rounds
-    program: Hashable = None  # what it compiles: the first task of a program runs alone
     place: Any = None  # which task of its job it is
 
 
@@ -59,7 +57,7 @@ def has_abandoned() -> bool:
 
 
 class Runner:
-    """Tasks of several jobs, the lowest rank first, where a program's first task runs alone to compile it."""
+    """Tasks of several jobs, the lowest rank first."""
 
     def __init__(
         self, pool: WorkerPool | None = None, progress: Progress = quiet, most_pending: int | None = None
@@ -70,7 +68,6 @@ class Runner:
         self._most_pending = most_pending or TASKS_AHEAD * self.pool.num_workers
         self._queues: list[_Queue] = []  # by their ranks
         self._pending: dict[Future[Any], tuple[_Queue, Task]] = {}
-        self._compiling: set[Hashable] = set()
         self._shown = ""
 
     def __enter__(self) -> "Runner":
@@ -88,7 +85,7 @@ class Runner:
 
         Args:
             job: comes back with results.
-            tasks: read as needed, where a task that waits for its program holds back later ones.
+            tasks: read as needed.
             work: replicate-rounds of all tasks.
             what: name in the progress.
         """
@@ -107,7 +104,6 @@ class Runner:
         for future in [future for future in self._pending if future in futures]:  # in the order of their tasks
             queue, task = self._pending.pop(future)
             self._require_workers(future)
-            self._compiling.discard(task.program)
             self.progress.advance(task.work)
             results.append(Result(queue.job, task, future))
         self._submit()
@@ -138,17 +134,12 @@ class Runner:
     def _submit(self) -> None:
         while len(self._pending) < self._most_pending and (queue := self._next_queue()) is not None:
             task = queue.pop()
-            if self._is_to_compile(task.program):
-                self._compiling.add(task.program)
             self._pending[self._submitted(task)] = (queue, task)
         self._show()
 
     def _next_queue(self) -> _Queue | None:
         self._queues = [queue for queue in self._queues if queue.next_task is not None]
-        for queue in self._queues:
-            if queue.next_task is not None and queue.next_task.program not in self._compiling:
-                return queue
-        return None
+        return next(iter(self._queues), None)
 
     def _submitted(self, task: Task) -> Future[Any]:
         try:
@@ -156,20 +147,11 @@ class Runner:
         except BrokenExecutor as failure:
             raise self._lost(failure) from None
 
-    def _is_to_compile(self, program: Hashable) -> bool:
-        return self.pool.are_threads and program is not None and not programs.is_compiled(program)
-
     def _show(self) -> None:
         for queue, _ in self._pending.values():
-            verb = "running"
-            show = self.progress.running
-            if self._compiling:
-                verb = "compiling"
-                show = self.progress.compiling
-            activity = f"{verb} {queue.what}"
-            if activity != self._shown:
-                self._shown = activity
-                show(queue.what)
+            if queue.what != self._shown:
+                self._shown = queue.what
+                self.progress.running(queue.what)
             break
 
     def _require_workers(self, future: Future[Any]) -> None:

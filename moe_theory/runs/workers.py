@@ -4,23 +4,20 @@ import contextlib
 import dataclasses
 import functools
 import itertools
-import logging
 import threading
 from collections.abc import Callable
-from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from typing import Any
 
 import jax
 
+from moe_theory.core.constraints import Size, require
 from moe_theory.core.errors import InvalidValueError, plural
-from moe_theory.core.forks import after_fork, local_devices
+from moe_theory.core.forks import local_devices
 from moe_theory.core.machine import available_cores
 from moe_theory.runs.provenance import CODE, difference, is_x64
 
 UNKNOWN_WORKERS = 64  # of an executor that does not say. It queues what it has no worker for
-MOST_PER_CORE = 8  # devices that may be asked for
-SILENCE = 8.0  # seconds of waiting before a line says for what
-_LOG = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,7 +25,6 @@ class WorkerPool:
     executor: Executor
     description: str  # "2 cpu workers"
     num_workers: int
-    num_local: int = 1  # of them that use this machine's memory, as far as is known
     are_threads: bool = False  # of this process, which share compiled programs and need no plain data
     close: Callable[[], None] = lambda: None  # releases the workers, unless others use them
 
@@ -38,18 +34,6 @@ class WorkerPool:
         if self.are_threads:
             return local
         future = self.executor.submit(ask)
-        if not isinstance(future, Future):
-            raise InvalidValueError(
-                f"executor={self.description} submits tasks that are no concurrent.futures.Future: use "
-                "ProcessPoolExecutor, or another one whose submit returns them.",
-                argument="executor",
-            )
-        if not wait([future], SILENCE).done:
-            message = (
-                "no worker of %s has answered in %.0f s. See whether they have started. If this run is itself a task "
-                "of theirs, give them one worker more"
-            )
-            _LOG.warning(message, self.description, SILENCE)
         there = future.result()
         different = difference(there, local, CODE)
         if different:
@@ -92,28 +76,17 @@ def num_device_workers() -> int:
     return len(devices)
 
 
-def check_devices(number: int) -> None:
-    most = MOST_PER_CORE * available_cores()
-    if not 1 <= number <= most:
-        raise InvalidValueError(
-            f"devices={number} must be at least 1, and at most {most}, {MOST_PER_CORE} for each core here: more would "
-            "only wait. Change devices.",
-            argument="devices",
-        )
-
-
 def device_pool(num_workers: int | None = None) -> WorkerPool:
     """Return threads on this machine's devices, by default all. Raises: InvalidValueError."""
     if num_workers is not None:
-        check_devices(num_workers)
+        require(Size, devices=num_workers)
     number = num_workers or num_device_workers()
     platform = local_devices()[0].platform
     description = f"{number} {platform} {plural(number, 'worker')}"
-    return WorkerPool(_device_executor(number), description, number, number, are_threads=True)
+    return WorkerPool(_device_executor(number), description, number, are_threads=True)
 
 
 _device_executor = functools.cache(DeviceExecutor)  # all work of this process shares it
-after_fork(_device_executor.cache_clear)  # a forked process has none of the threads
 
 
 def executor_pool(executor: Executor) -> WorkerPool:

@@ -10,7 +10,7 @@ import xarray as xr
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.fields import fields_beside
 from moe_theory.core.system import recorded_rounds
-from moe_theory.runs.files import whole
+from moe_theory.runs.files import whole_set
 from moe_theory.sweep.specification import Specification
 from moe_theory.sweep.statistics import Arrays
 from moe_theory.sweep.systems import sweepable
@@ -76,19 +76,12 @@ def to_netcdf(data: xr.Dataset, path: Path) -> None:
                 f"{name} has {variable.nbytes / 1e9:.1f} GB, and a netCDF 3 file holds 2 GiB a variable. "
                 "Keep statistics, or write to_xarray() as Zarr."
             )
-    with whole(path) as temporary:
-        data.to_netcdf(temporary, engine="scipy", format="NETCDF3_64BIT")
+    with whole_set(path.parent, [path.name]) as temporaries:
+        data.to_netcdf(temporaries[path.name], engine="scipy", format="NETCDF3_64BIT")
 
 
 def long_name(name: str, cls: type) -> str:
-    """Return the axis label of a parameter or size: its name, and its comment.
-
-    Examples:
-        >>> from moe_theory import continual
-        >>> from moe_theory.sweep.dataset import long_name
-        >>> long_name("num_experts", continual.Params), long_name("truth_scale", continual.Params)
-        ('number of experts, M', 'truth scale, sigma_0 of N(0, sigma_0)')
-    """
+    """Return the axis label of a parameter or size: its name, and its comment."""
     comment = next((field.comment for field in fields_beside(cls) if field.name == name), "")
     words = name.replace("num_", "number of ").replace("_", " ")
     return ", ".join(filter(None, (words, comment)))

@@ -5,14 +5,12 @@ An axis overrides a fixed value, which overrides the reading's.
 
 import dataclasses
 import itertools
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
-import numpy as np
 
-from moe_theory.core.errors import InvalidValueError, MoeTheoryError, text_of
+from moe_theory.core.errors import MoeTheoryError, text_of
 from moe_theory.sweep.vocabulary import LARGEST_SIZE, READING, Value, Vocabulary
 
 PADDED = "max_experts"  # the size that is the largest number of experts unless given
@@ -28,8 +26,6 @@ class GridAxis(NamedTuple):
 
 
 class SweepCell(NamedTuple):
-    # Position on every axis; () for a sweep without axes.
-    index: tuple[int, ...]  # pyright: ignore[reportIncompatibleMethodOverride]
     settings: Mapping[str, Value]  # values on the axes, by column
     reading: str
     dims: Any  # the system's static sizes
@@ -54,18 +50,14 @@ def build_grid(
     axes: Sequence[GridAxis],
     fixed: Mapping[str, Mapping[str, Any]],
     vocabulary: Vocabulary,
-    keys: Mapping[str, tuple[str, ...]],
 ) -> Grid:
     """Return the grid of the axes, with every cell checked by its system.
 
     Args:
         fixed: values by table and name, without the reading if it is an axis.
-        keys: where names are set, also on axes.
     Raises: InvalidValueError or DeclarationError with the first cell refused.
     """
-    for axis in axes:
-        _require_distinct(axis, vocabulary.precision, keys)
-    kind = vocabulary.known
+    kind = vocabulary.system
     dims = {**kind.default_dims, **fixed["dims"]}
     names = set(fixed["dims"]).union(*(axis.columns for axis in axes))
     if PADDED in kind.sizes and "num_experts" in kind.parameters and PADDED not in names:
@@ -82,31 +74,15 @@ def build_grid(
                 params = kind.params(**draft.params)
                 kind.check(sizes[key], params)
             except MoeTheoryError as error:
-                raise _in_cell(error, draft.settings, keys) from None
+                raise _in_cell(error, draft.settings) from None
             cells.append(draft._replace(dims=sizes[key], params=params))
     return Grid(tuple(axes), tuple(cells))
-
-
-def _require_distinct(axis: GridAxis, precision: str, keys: Mapping[str, tuple[str, ...]]) -> None:
-    """Raise InvalidValueError for two places of an axis that are equal in the runs' precision."""
-    columns = [
-        [float(np.dtype(precision).type(value)) if isinstance(value, float) else value for value in column]
-        for column in axis.columns.values()
-    ]
-    if len(set(zip(*columns, strict=True))) < axis.num_values:
-        name = next(iter(axis.columns))
-        error = InvalidValueError(
-            f"{name} has values that are equal in {precision}. Change {name}, or set precision to float64.",
-            argument=name,
-        )
-        error.key = keys.get(name, ("axes",))
-        raise error
 
 
 def _drafts(
     axes: Sequence[GridAxis], fixed: Mapping[str, Mapping[str, Any]], vocabulary: Vocabulary
 ) -> Iterator[SweepCell]:
-    system_kind = vocabulary.known
+    system_kind = vocabulary.system
     choices = {**{kind: next(iter(names)) for kind, names in system_kind.choices.items()}, **fixed["choices"]}
     readings = {
         name: {**reading.params()._asdict(), **fixed["params"]} for name, reading in system_kind.readings.items()
@@ -121,7 +97,6 @@ def _drafts(
             tables[homes[name]][name] = value
         reading = tables[READING][READING]
         yield SweepCell(
-            index=index,
             settings=settings,
             reading=reading,
             dims={**fixed["dims"], **tables["dims"]},
@@ -130,12 +105,6 @@ def _drafts(
         )
 
 
-def _in_cell(
-    error: MoeTheoryError, settings: Mapping[str, Value], keys: Mapping[str, tuple[str, ...]]
-) -> MoeTheoryError:
-    """Return the error with its cell, and the `key` of the first name set."""
+def _in_cell(error: MoeTheoryError, settings: Mapping[str, Value]) -> MoeTheoryError:
     cell = ", ".join(f"{name}={text_of(value)}" for name, value in settings.items())
-    located = type(error)(f"in the cell {cell}: {error}" if cell else str(error))
-    blamed = (name for name in (*re.findall(r"\w+", str(error)), *settings) if name in keys)
-    located.key = error.key or keys.get(next(blamed, ""), ("system",))
-    return located
+    return type(error)(f"in the cell {cell}: {error}" if cell else str(error), error.argument)

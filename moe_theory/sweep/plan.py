@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from moe_theory.core.engine import STATE_COPIES, bytes_of, width_for
+from moe_theory.core.engine import width_for
 from moe_theory.core.errors import InvalidValueError
-from moe_theory.core.machine import machine_memory
 from moe_theory.core.programs import compiled_once
 from moe_theory.core.system import check_system, recorded_rounds
 from moe_theory.runs import cells, provenance
@@ -30,7 +29,6 @@ from moe_theory.sweep.systems import ClosedForm, UserObservable, sweepable, user
 # Elsewhere than on a CPU nothing is gained by fitting a cache, and launching a kernel costs more.
 ACCELERATOR_WIDTH = 4096
 MAX_CHUNKS = 1_000_000
-RECORD_COPIES = 6  # by batch and joined, in an archive and its bytes, on their way to the disk; measured: 4.9
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -110,22 +108,6 @@ class SweepPlan:
             self.programs.setdefault(task.program, task)
         self.chunks: list[PlannedChunk] = list(itertools.chain.from_iterable(self.by_cell))
 
-    def require_memory(self, num_workers: int) -> None:
-        """Raise InvalidValueError, with the widest fitting chunk, if chunks do not fit in memory."""
-        share = machine_memory() / num_workers
-        for task in self.programs.values():
-            memory = memory_of(task)
-            if memory.of(task.width) > share:
-                widest = int((share - memory.fixed) / memory.per_replicate)
-                way_out = "Record less often, or let fewer workers compute at once"
-                if widest > 0:
-                    way_out = f"Set chunk_width to {widest} or less"
-                raise InvalidValueError(
-                    f"a chunk of {task.width} replicates takes {memory.of(task.width) / 1e9:.1f} GB, and {num_workers} "
-                    f"are computed at once, in {share * num_workers / 1e9:.1f} GB of memory. "
-                    f"{way_out}."
-                )
-
     def _task_of(self, cell: SweepCell) -> CellTask:
         sweep = self.sweep
         fitting = self._fitting_width(cell) if self.fingerprint["backend"] == "cpu" else ACCELERATOR_WIDTH
@@ -197,15 +179,6 @@ def compute_chunk(task: CellTask, first: int) -> bytes:
     return pack(arrays)
 
 
-def chunk_shapes(task: CellTask) -> tuple[Any, Any]:
-    with jax.enable_x64(task.precision == "float64"):
-        cell = _cell(task)
-        state = check_system(cell.system, cell.params)
-        key = jax.eval_shape(lambda: jax.random.key(0))
-        info = jax.eval_shape(cell.system.step, key, state, cell.params)[1]
-        return state, jax.eval_shape(cell.observe, state, info)
-
-
 def saved_shapes(task: CellTask) -> dict[str, jax.ShapeDtypeStruct]:
     """Return shapes of a saved round by quantity, without running users' files."""
     quantities = sweepable(task.system).quantities(task.observables)
@@ -218,22 +191,12 @@ def saved_shapes(task: CellTask) -> dict[str, jax.ShapeDtypeStruct]:
             shapes[name] = jax.ShapeDtypeStruct((), task.precision)
         else:
             registered.append(name)
-    return shapes | chunk_shapes(dataclasses.replace(task, observables=tuple(registered)))[1]
-
-
-class ChunkMemory(NamedTuple):
-    fixed: int  # whatever its width
-    per_replicate: int
-
-    def of(self, width: int) -> int:
-        return self.fixed + width * self.per_replicate
-
-
-def memory_of(task: CellTask) -> ChunkMemory:
-    state, records = chunk_shapes(task)
-    record_bytes = len(recorded_rounds(task.rounds, task.record_every)) * bytes_of(records)
-    fixed = task.batch * (STATE_COPIES * bytes_of(state) + record_bytes)
-    return ChunkMemory(fixed=fixed, per_replicate=RECORD_COPIES * record_bytes)
+    with jax.enable_x64(task.precision == "float64"):
+        cell = _cell(dataclasses.replace(task, observables=tuple(registered)))
+        state = check_system(cell.system, cell.params)
+        key = jax.eval_shape(lambda: jax.random.key(0))
+        info = jax.eval_shape(cell.system.step, key, state, cell.params)[1]
+        return shapes | jax.eval_shape(cell.observe, state, info)
 
 
 def _cell(task: CellTask) -> cells.Cell:

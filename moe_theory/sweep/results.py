@@ -1,24 +1,19 @@
 """Results of a sweep, read from its chunks."""
 
-import collections
-import functools
 import itertools
 import json
 import os
-from collections.abc import Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from moe_theory.core.errors import MissingError, OutputError, enclosed, text_of
+from moe_theory.core.errors import MissingError, OutputError, enclosed
 from moe_theory.core.machine import available_cores
-from moe_theory.core.notebook import Shown
 from moe_theory.core.papers import Reading
 from moe_theory.core.system import recorded_rounds
-from moe_theory.runs.cells import Run
 from moe_theory.runs.files import digest, local
 from moe_theory.runs.pools import pool_of
 from moe_theory.runs.progress import Progress, automatic
@@ -58,7 +53,6 @@ class Sweep(Specification):
         dask: str | None = None,
         devices: int | None = None,
         progress: Progress = automatic,
-        keep_going: bool = False,
         part: str | None = None,
     ) -> "Results":
         """Compute the missing chunks in the folder `path`, and return the results. Running again resumes.
@@ -69,30 +63,23 @@ class Sweep(Specification):
                 can run any code here and on its workers. Certificates are from Dask's configuration.
             devices: or the number of local devices, by default all.
             progress: by default on standard error.
-            keep_going: whether to go on after an error of a cell, listed in `Results.failed`.
             part: a fixed share of the chunks, such as "3/8", for a batch job.
         Raises: OutputError, InvalidValueError, UnknownNameError or WorkersError, after saving finished chunks.
         """
         share = None if part is None else runner.Part.parsed(part)
         with shown_progress(progress) as listener:
             pool = pool_of(executor, dask, devices)
-            outcome = runner.run(self, path, pool=pool, progress=listener, keeps_going=keep_going, part=share)
+            outcome = runner.run(self, path, pool=pool, progress=listener, part=share)
         return results_of(outcome)
 
 
 def results_of(outcome: runner.Outcome) -> "Results":
     results = Results(outcome.plan, outcome.store, partial=True)
     results.partial = not results.coverage.is_complete
-    failed = outcome.counts.failed
-    if not failed:
-        return results
-    for chunk in outcome.plan.chunks:
-        if chunk.name in failed:
-            results.failed[results.names[chunk.cell]] = failed[chunk.name]
     return results
 
 
-class Results(Shown):
+class Results:
     """A sweep's results, whose chunks are read when needed."""
 
     def __init__(self, plan: SweepPlan, store: Store, partial: bool = False) -> None:
@@ -103,7 +90,6 @@ class Results(Shown):
         self.sweep: Specification = plan.sweep
         saved = store.keys()
         self._present = [[chunk for chunk in chunks if chunk.name in saved] for chunks in plan.by_cell]
-        self.failed: dict[str, str] = {}  # errors of cells in the run that these are of, by the cells' names
         if not (partial or self.coverage.is_complete):
             raise self._incomplete()
 
@@ -130,11 +116,6 @@ class Results(Shown):
     def damaged(self) -> dict[str, str]:
         """Faults of chunks or files that were read, by key."""
         return self.store.damaged
-
-    def row(self) -> dict[str, Any]:
-        """Return facts of the results by name."""
-        there = f"{self.coverage.chunks} of {self.coverage.of_chunks}"
-        return {**self.sweep.row(), "chunks": there, "observables": ", ".join(self.kept), "keeps": self.sweep.keep}
 
     @property
     def coverage(self) -> Coverage:
@@ -223,37 +204,6 @@ class Results(Shown):
         dataset.to_netcdf(self.to_xarray(), Path(path))
         return Path(path)
 
-    def runs(self) -> dict[str, Run]:
-        """Return all cells' runs in memory, by names such as "num_experts = 5, truth_scale = 0.4".
-
-        Without axes the only cell has the system's name.
-        """
-        return {name: self.run_of(place) for place, name in enumerate(self.names)}
-
-    @functools.cached_property
-    def names(self) -> tuple[str, ...]:
-        """Names of the cells, in the grid's order."""
-        texts = self._texts
-        return tuple(
-            ", ".join(f"{name} = {texts[name][value]}" for name, value in cell.settings.items()) or self.sweep.system
-            for cell in self.sweep.grid.cells
-        )
-
-    @property
-    def _texts(self) -> dict[str, dict[Any, str]]:
-        texts = {}
-        for axis in self.sweep.grid.axes:
-            texts |= {name: _texts(values) for name, values in axis.columns.items()}
-        return texts
-
-    def run_of(self, place: int) -> Run:
-        """Return all replicates of the cell at this place. Raises: MissingError or InvalidValueError."""
-        numbers, arrays = self.replicates_of(place)
-        if len(numbers) < self.sweep.replicates:
-            raise self._incomplete(f"not all replicates of {self.names[place]}")
-        records = _records(self.kept)(**arrays)
-        return Run(self.sweep.grid.cells[place].params, self.rounds, numbers, None, records)
-
     def statistics_of(self, place: int) -> dict[str, Float[np.ndarray, "..."]] | None:
         """Return statistics (R, *own axes, statistics) of the cell at this place, by observable."""
         pieces = [arrays for _, arrays in self._read(place)]
@@ -291,14 +241,3 @@ class Results(Shown):
             f"{enclosed(' (', words, ')')}. The same `moe-theory sweep` command computes the others; "
             "partial=True takes the statistics of what is there."
         )
-
-
-@functools.cache
-def _records(names: tuple[str, ...]) -> Any:
-    return collections.namedtuple("Records", names)
-
-
-def _texts(values: Sequence[Any]) -> dict[Any, str]:
-    exact = {value: text_of(value) for value in values}
-    short = {value: f"{value:.6g}" if isinstance(value, float) else text for value, text in exact.items()}
-    return short if len(set(short.values())) == len(short) else exact

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from moe_theory.core.errors import InvalidValueError
-from moe_theory.runs.files import prepare_folder, read_json, write_whole
+from moe_theory.runs.files import prepare_folder, write_whole
 from moe_theory.runs.progress import Progress, quiet
 from moe_theory.runs.provenance import difference
 from moe_theory.runs.runner import Result, Runner, Task
-from moe_theory.runs.store import Store, require_no_0_1
+from moe_theory.runs.store import Store
 from moe_theory.runs.workers import WorkerPool, device_pool
 from moe_theory.sweep import plan as planning
 from moe_theory.sweep.plan import PlannedChunk, SweepPlan
@@ -22,9 +22,7 @@ from moe_theory.sweep.specification import Specification
 
 SCHEMA = "moe-theory/sweep/3"
 MANIFEST = "sweep.json"
-_OF_0_1 = ("manifest.json", "packs")  # files that version 0.1 wrote
 LOOK = 1.0  # seconds between looks at whether the run is stopped
-MAX_ERROR_LENGTH = 500  # characters of an error that is passed over
 
 
 class Part(NamedTuple):
@@ -54,9 +52,7 @@ class ChunkCounts:
     num_chunks: int
     present: int  # before the run
     damaged: dict[str, str] = dataclasses.field(default_factory=dict)  # what is wrong, by chunk or file
-    unused: int = 0  # saved chunks of other settings, sizes or code
     computed: int = 0
-    failed: dict[str, str] = dataclasses.field(default_factory=dict)  # what went wrong, by chunk
 
     @property
     def done(self) -> int:
@@ -81,7 +77,6 @@ def run(
     pool: WorkerPool | None = None,
     progress: Progress = quiet,
     is_stopped: Callable[[], bool] = lambda: False,
-    keeps_going: bool = False,
     part: Part | None = None,
 ) -> Outcome:
     """Compute a sweep's missing chunks in a folder, where running again resumes.
@@ -89,19 +84,16 @@ def run(
     Args:
         pool: workers, by default this machine's devices, closed at the end.
         is_stopped: whether to stop with a KeyboardInterrupt.
-        keeps_going: whether to compute other chunks after an error of one.
         part: the share of the chunks, for a file of its own.
     Raises: OutputError, InvalidValueError, WorkersError, or a chunk's error, after saving finished chunks.
     """
     pool = pool or device_pool()
     with contextlib.closing(pool):
         path = prepare_folder(folder)
-        require_no_0_1(path, *_OF_0_1)
         progress.running(f"a first task on {pool.description}")
         plan = SweepPlan(
             sweep, pool.fingerprint(functools.partial(planning.fingerprint, sweep.system, sweep.observables or ()))
         )
-        plan.require_memory(pool.num_local)
         write_manifest(path, Manifest(sweep.to_json(), plan.fingerprint), is_part=part is not None)
         chunks = plan.chunks
         suffix = ""
@@ -111,8 +103,7 @@ def run(
         store = Store(path, suffix)
         saved = store.intact(chunk.name for chunk in chunks)
         missing = [chunk for chunk in chunks if chunk.name not in saved]
-        unused = store.keys() - {chunk.name for chunk in plan.chunks}
-        counts = ChunkCounts(len(chunks), len(saved), dict(store.damaged), len(unused))
+        counts = ChunkCounts(len(chunks), len(saved), dict(store.damaged))
         runner = Runner(pool, progress)
         work = sum(chunk.replicate_rounds for chunk in missing)
         runner.add(store, _tasks(missing), work, f"on {pool.description}")
@@ -121,11 +112,11 @@ def run(
             while runner.is_busy:
                 if is_stopped():
                     raise KeyboardInterrupt
-                _save(runner.wait(LOOK), store, counts, keeps_going)
+                _save(runner.wait(LOOK), store, counts)
                 progress.at(counts.line)
         except BaseException:
             with contextlib.suppress(Exception):  # a full disk is reported by whatever met it first
-                _save(runner.stop(), store, counts, keeps_going)
+                _save(runner.stop(), store, counts)
             raise
     return Outcome(plan, store, counts)
 
@@ -137,10 +128,10 @@ def _tasks(missing: Sequence[PlannedChunk]) -> Iterator[Task]:
     later = [chunk for chunk in missing if firsts[chunk.task.program] is not chunk]
     for chunk in [*firsts.values(), *later]:
         call = functools.partial(planning.compute, chunk)
-        yield Task(call, chunk.replicate_rounds, chunk.task.program, chunk)
+        yield Task(call, chunk.replicate_rounds, chunk)
 
 
-def _save(results: Sequence[Result], store: Store, counts: ChunkCounts, keeps_going: bool) -> None:
+def _save(results: Sequence[Result], store: Store, counts: ChunkCounts) -> None:
     """Save chunks together. Raises: OutputError, or then a chunk's error."""
     computed: dict[str, bytes] = {}
     failure: BaseException | None = None
@@ -148,11 +139,7 @@ def _save(results: Sequence[Result], store: Store, counts: ChunkCounts, keeps_go
         try:
             computed[result.task.place.name] = result.value()
         except Exception as error:
-            if keeps_going:
-                reason = " ".join(str(error).split())[:MAX_ERROR_LENGTH]
-                counts.failed[result.task.place.name] = f"{type(error).__name__}: {reason}"
-            else:
-                failure = failure or error
+            failure = failure or error
     if computed:
         store.put(computed)
         counts.computed += len(computed)
@@ -168,15 +155,14 @@ class Manifest(NamedTuple):
 def read_manifest(folder: Path) -> Manifest:
     """Return a folder's manifest. Raises: InvalidValueError if missing or damaged."""
     path = folder / MANIFEST
-    require_no_0_1(folder, *_OF_0_1)
     if not path.exists():
         raise InvalidValueError(f"{folder} holds no sweep: there is no {MANIFEST} in it. Name another folder.")
     try:
-        document = read_json(path)
+        document = json.loads(path.read_bytes())
         if document["schema"] != SCHEMA:
             raise ValueError(f"its schema is not {SCHEMA}")
         return Manifest(document["specification"], document["fingerprint"])
-    except (OSError, ValueError, KeyError, TypeError) as failure:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as failure:
         reason = getattr(failure, "strerror", None) or failure
         raise InvalidValueError(
             f"{path} cannot be read ({reason}): run the sweep again, which computes nothing twice."

@@ -1,7 +1,6 @@
 """Many settings of any system at once, as one labelled dataset."""
 
 import itertools
-import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +9,8 @@ import numpy as np
 from jaxtyping import PyTree, Shaped
 
 from moe_theory.core.errors import InvalidValueError, unknown_name
-from moe_theory.core.fields import Field, fields_of
-from moe_theory.core.system import Observe, Params, System, check_replicates, observe_info, recorded_rounds
+from moe_theory.core.fields import fields_of
+from moe_theory.core.system import Observe, Params, System, check_replicates, observe_info
 from moe_theory.runs.cells import Cell, Run, run_cells
 from moe_theory.runs.progress import Progress, automatic, shown
 from moe_theory.sweep.dataset import long_name
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 
 ROUND = "round"
 REPLICATE = "replicate"
-_SHAPE = re.compile(r"\[\w+, '([^']*)'\]$")
 
 
 def vary(
@@ -54,42 +52,36 @@ def vary(
         >>> dims = continual.Dims(max_experts=4, num_tasks=4, num_features=6, num_samples=2)
         >>> system, params = continual.system(dims), continual.Params()
         >>> data = mt.vary(system, params, 6, 64, record_every=3, num_experts=[1, 2, 4])
-        >>> dict(data.forgetting.sizes), data.chosen.dims, data.generalization_error.long_name
-        ({'num_experts': 3, 'round': 2, 'replicate': 64}, ('num_experts', 'round', 'M', 'replicate'), 'G_t, (16)')
+        >>> data.chosen.dims, data.generalization_error.long_name
+        (('num_experts', 'round', 'chosen_0', 'replicate'), 'G_t, (16)')
         >>> float(data.generalization_error.sel(num_experts=1).mean("replicate")[-1]) > 0
         True
     """
     values = {name: _values(name, column, params) for name, column in axes.items()}
     count = len(check_replicates(replicates))
     cells = []
-    for combination in itertools.product(*values.values()):
-        setting = dict(zip(values, combination, strict=True))
-        name = ", ".join(f"{parameter} = {value}" for parameter, value in setting.items()) or "run"
-        cell = Cell(name, system, params._replace(**setting), num_rounds, record_every, observe, keeps_state=False)
-        cells.append(cell)
+    for index, combination in enumerate(itertools.product(*values.values())):
+        setting = params._replace(**dict(zip(values, combination, strict=True)))
+        cells.append(Cell(str(index), system, setting, num_rounds, record_every, observe, keeps_state=False))
     with shown(progress) as listener:
         runs = run_cells(cells, count, seed=seed, progress=listener, what=", ".join(values) or "run")
-    data = _dataset([runs[cell.name] for cell in cells], values, type(params))
-    numbers = {ROUND: recorded_rounds(num_rounds, record_every), REPLICATE: np.arange(count, dtype=np.uint32)}
-    return data.assign_coords(numbers).assign_attrs(seed=seed, num_rounds=num_rounds)
+    return _dataset(list(runs.values()), values, type(params)).assign_attrs(seed=seed, num_rounds=num_rounds)
 
 
 def _dataset(runs: Sequence[Run], values: Mapping[str, Sequence[Any]], params_type: type) -> "xr.Dataset":
     import xarray as xr
 
     records = [_arrays(run.records) for run in runs]
-    fields = {field.name: field for field in fields_of(type(runs[0].records))}
-    sizes = dict.fromkeys((*values, ROUND, REPLICATE), 0)  # of dimensions
+    comments = {field.name: field.comment for field in fields_of(type(runs[0].records))}
     variables = {}
     for name, first in records[0].items():
-        array = np.stack([arrays[name] for arrays in records])
-        array = array.reshape(*map(len, values.values()), *first.shape)
-        field = fields.get(name, Field(name, annotation="", comment=""))
-        own_dims = _own_dims(name, field.annotation, first.shape[1:-1], sizes)
-        attributes = {"long_name": field.comment} if field.comment else {}
-        variables[name] = ((*values, ROUND, *own_dims, REPLICATE), array, attributes)
+        array = np.stack([arrays[name] for arrays in records]).reshape(*map(len, values.values()), *first.shape)
+        own_dims = [f"{name}_{axis}" for axis in range(first.ndim - 2)]
+        variables[name] = ((*values, ROUND, *own_dims, REPLICATE), array, {"long_name": comments.get(name, name)})
     coordinates = {name: (name, column, {"long_name": long_name(name, params_type)}) for name, column in values.items()}
-    return xr.Dataset(variables, coordinates)
+    return xr.Dataset(
+        variables, {**coordinates, ROUND: runs[0].rounds, REPLICATE: runs[0].replicates.astype(np.uint32)}
+    )
 
 
 def _values(name: str, column: Sequence[Any], params: Params) -> list[Any]:
@@ -116,13 +108,3 @@ def _arrays(records: PyTree) -> dict[str, Shaped[np.ndarray, "R ... B"]]:
     if not arrays:
         raise InvalidValueError("observe keeps nothing: return an array, or several by name.", argument="observe")
     return arrays
-
-
-def _own_dims(name: str, annotation: str, shape: tuple[int, ...], sizes: dict[str, int]) -> list[str]:
-    """Return an array's axes' names, from its annotated shape, where a name has one size everywhere."""
-    match = _SHAPE.search(annotation)
-    names = match[1].split() if match else []
-    is_fitting = len({*names}) == len(shape) == len(names) and all(map(str.isidentifier, names))
-    if is_fitting and all(sizes.setdefault(dim, size) == size for dim, size in zip(names, shape, strict=True)):
-        return names
-    return [f"{name}_{axis}" for axis in range(len(shape))]

@@ -25,23 +25,21 @@ Value = bool | int | float | str
 _T = TypeVar("_T")
 
 
-def checked(kind: TypeAdapter[_T], value: Any, *key: str) -> _T:
-    """Return a value that `kind` accepts, for an entry. Raises: MoeTheoryError of one line."""
+def checked(kind: TypeAdapter[_T], value: Any, name: str = "") -> _T:
+    """Return a value that `kind` accepts, of an entry `name`. Raises: MoeTheoryError of one line."""
     try:
         return kind.validate_python(value)
     except ValidationError as failure:
         problem = failure.errors(include_url=False)[0]
-        place = (*key, *(part for part in problem["loc"] if isinstance(part, str) and part != "[key]"))
         error = problem.get("ctx", {}).get("error")
-        if not isinstance(error, MoeTheoryError):
-            name = place[-1] if place[-1].isprintable() else shortened(place[-1])
-            if problem["type"] == "missing":
-                text = f"{name} is missing. Add {name} = ..."
-            else:  # "Input should be ..."
-                text = f"{name}={shortened(problem['input'])} {problem['msg'].partition(' ')[2]}. Change it."
-            error = DeclarationError(text)
-        error.key = place
-        raise error from None
+        if isinstance(error, MoeTheoryError):
+            raise error from None
+        path = [name, *(part for part in problem["loc"] if isinstance(part, str) and part != "[key]")]
+        words = ".".join(part if part.isidentifier() else shortened(part) for part in path if part)
+        if problem["type"] == "missing":
+            raise DeclarationError(f"{words} is missing. Add it.", words) from None
+        text = problem["msg"].partition(" ")[2]  # "Input should be ..."
+        raise DeclarationError(f"{words}={shortened(problem['input'])} {text}. Change it.", words) from None
 
 
 def one_of(kind: str, names: Iterable[str]) -> AfterValidator:
@@ -77,19 +75,12 @@ def _whole(value: float) -> int:
     return int(value)
 
 
-def _boolean(value: Any) -> Any:
-    value = plain(value)
-    if isinstance(value, int) and value in (0, 1):
-        return bool(value)
-    return value
-
-
 Text = Annotated[str, Strict()]
 Whole = Annotated[int, Strict(), BeforeValidator(plain)]
 Real = Annotated[
     float, Strict(), Field(allow_inf_nan=False), BeforeValidator(plain), AfterValidator(lambda value: value + 0.0)
 ]
-Boolean = Annotated[bool, Strict(), BeforeValidator(_boolean)]
+Boolean = Annotated[bool, Strict(), BeforeValidator(plain)]
 Table = dict[Text, Any]
 
 
@@ -112,7 +103,7 @@ class Spacing(BaseModel):
 
 
 class Vocabulary(NamedTuple):
-    known: Sweepable
+    system: Sweepable
     precision: str
     fixed: Mapping[str, Mapping[str, TypeAdapter]]  # by table and name; `reading` stands by itself
     columns: Mapping[str, TypeAdapter]  # values on an axis, by name
@@ -122,48 +113,48 @@ class Vocabulary(NamedTuple):
         for table, names in self.fixed.items():
             if name in names:
                 return table
-        raise unknown_name("parameter, size or choice", name, self.columns, self.known.params)
+        raise unknown_name("parameter, size or choice", name, self.columns, self.system.params)
 
-    def kind(self, table: str, name: str) -> TypeAdapter:
-        """Return the values that a name may have in a table. Raises: UnknownNameError or DeclarationError."""
+    def column(self, name: str, values: Any) -> tuple[Value, ...]:
+        """Return the values of `name` on an axis. Raises: MoeTheoryError."""
+        self.home(name)
+        return checked(self.columns[name], values, name)
+
+    def fixed_value(self, table: str, name: str, value: Any) -> Value:
+        """Return the value of `name` in a table. Raises: MoeTheoryError."""
         home = self.home(name)
-        if table not in self.fixed:
-            return self.columns[name]
         if table != home:
             place = {READING: "the top level"}.get(home, f"the table {home}")
-            raise DeclarationError(f"{name} does not belong in {table}. Move it to {place}.")
-        return self.fixed[table][name]
+            raise DeclarationError(f"{name} does not belong in {table}. Move it to {place}.", name)
+        return checked(self.fixed[table][name], value, name)
 
 
 @functools.cache
 def vocabulary_of(system: str, precision: str) -> Vocabulary:
     """Return the vocabulary of a system. Raises: UnknownNameError for an unregistered system."""
-    system_kind = sweepable(system)
-    hints = get_type_hints(system_kind.dims)
-    defaults = system_kind.readings[system_kind.default_reading].defaults._asdict()
+    kind = sweepable(system)
+    hints = get_type_hints(kind.dims)
+    defaults = kind.readings[kind.default_reading].defaults._asdict()
     size = Annotated[Whole, Field(ge=0, le=LARGEST_SIZE)]
     types: dict[str, dict[str, Any]] = {
         "params": {name: _parameter(name, default, precision) for name, default in defaults.items()},
-        "dims": {name: Text if hints[name] is str else size for name in system_kind.sizes},
-        "choices": {name: Annotated[Text, one_of(name, names)] for name, names in system_kind.choices.items()},
-        READING: {READING: Annotated[Text, one_of(READING, system_kind.readings)]},
+        "dims": {name: Text if hints[name] is str else size for name in kind.sizes},
+        "choices": {name: Annotated[Text, one_of(name, names)] for name, names in kind.choices.items()},
+        READING: {READING: Annotated[Text, one_of(READING, kind.readings)]},
     }
-    fixed = {table: {name: TypeAdapter(kind) for name, kind in kinds.items()} for table, kinds in types.items()}
+    fixed = {table: {name: TypeAdapter(value) for name, value in values.items()} for table, values in types.items()}
     columns = {}
-    for name, kind in {**types["params"], **types["dims"], **types["choices"], **types[READING]}.items():
-        read = functools.partial(_column, name in system_kind.sizes or type(defaults.get(name)) is int)
+    for name, value in {**types["params"], **types["dims"], **types["choices"], **types[READING]}.items():
+        read = functools.partial(_column, name in kind.sizes or type(defaults.get(name)) is int)
         length = Field(min_length=1, max_length=MOST_VALUES)
-        column: Any = Annotated[list[kind], Strict(), length, BeforeValidator(read), AfterValidator(tuple)]
+        column: Any = Annotated[list[value], Strict(), length, BeforeValidator(read), AfterValidator(tuple)]
         columns[name] = TypeAdapter(column)
-    return Vocabulary(system_kind, precision, fixed, columns)
+    return Vocabulary(kind, precision, fixed, columns)
 
 
 def _column(is_whole: bool, values: Any) -> Any:
     if not isinstance(values, Mapping):
-        values = plain(values)
-        if isinstance(values, list) and len(values) > MOST_VALUES:  # before each value is checked
-            raise PydanticCustomError("too_long", "List should have at most {most} items", {"most": f"{MOST_VALUES:,}"})
-        return values
+        return plain(values)
     numbers = Spacing.model_validate(values).values()
     if is_whole and all(map(math.isfinite, numbers)):
         return list(dict.fromkeys(map(round, numbers)))

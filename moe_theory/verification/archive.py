@@ -11,20 +11,16 @@ from moe_theory.core.errors import InvalidValueError
 from moe_theory.runs.cells import chunk_of, compute_chunk
 from moe_theory.runs.key import Digests
 from moe_theory.runs.provenance import fingerprint, is_x64, versions
-from moe_theory.runs.store import Store, pack, require_no_0_1, unpack
+from moe_theory.runs.store import Store, pack, unpack
 from moe_theory.verification.claim import Claim, Experiment, ReadingLike
 from moe_theory.verification.criteria import Samples
 from moe_theory.verification.evidence import collect_sample
 from moe_theory.verification.interim import SequentialTest
 
-_OF_0_1 = "*@*.npz"
-
 
 class Archive:
     def __init__(self, folder: Path) -> None:
-        """Raises: InvalidValueError for a folder that version 0.1 wrote."""
-        require_no_0_1(folder, _OF_0_1)
-        self.store = Store(folder, way_out="make room or name another --out")
+        self.store = Store(folder)
         self.keys = Keys()
         self.found: set[str] = set()  # keys of samples that were there
         self.written: set[str] = set()  # keys of samples computed since, or added to

@@ -25,7 +25,6 @@ from moe_theory.core.papers import (
     paper_folder,
     paper_names,
     paper_package,
-    undeclared,
 )
 from moe_theory.runs.files import plain
 from moe_theory.verification.records import read_record
@@ -79,7 +78,7 @@ def statements(pattern: str = "*") -> Listing[Statement]:
     every = list(itertools.chain.from_iterable(map(statements_of, papers)))
     matches = matching(pattern, every)
     if not matches:
-        raise undeclared("statement", pattern, [*(statement.name for statement in every), *paper_names()])
+        raise unknown_name("statement", pattern, [*(statement.name for statement in every), *paper_names()])
     return Listing(matches)
 
 

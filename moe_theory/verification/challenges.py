@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from moe_theory.core.errors import DamagedError
-from moe_theory.runs.store import Store, require_no_0_1
+from moe_theory.runs.store import Store
 from moe_theory.verification import registry
 from moe_theory.verification.archive import Keys
 from moe_theory.verification.challenge import SECONDS, axes_of, challenge, every_named
@@ -87,9 +87,7 @@ def kept(folder: Path) -> list[Challenge]:
 
 
 def _store(folder: Path) -> Store:
-    place = folder / FOLDER
-    require_no_0_1(place, "*.json")
-    return Store(place, way_out="make room or name another --out")
+    return Store(folder / FOLDER)
 
 
 def _parsed(row: bytes) -> Challenge:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from moe_theory.core.errors import DeclarationError, InvalidValueError, UnknownNameError, unknown_name
 from moe_theory.core.notebook import Listing
-from moe_theory.core.papers import Paper, all_papers, find_paper, ordered_names, paper_names, paper_of, undeclared
+from moe_theory.core.papers import Paper, all_papers, find_paper, ordered_names, paper_names, paper_of
 from moe_theory.core.userfile import run_file
 from moe_theory.verification import catalog
 from moe_theory.verification.claim import Claim, ReadingLike, registered
@@ -71,7 +71,7 @@ def select_claims(patterns: Sequence[str] = ("*",)) -> list[Claim]:
             )
         if not matches:
             tiers = {tier_of(claim) for claim in claims()}
-            raise undeclared("claim", pattern, [*all_claims(), *paper_names(), *tiers])
+            raise unknown_name("claim", pattern, [*all_claims(), *paper_names(), *tiers])
         ids.update(matches)
     return [claim for id, claim in declared_claims().items() if id in ids]
 

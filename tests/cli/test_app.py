@@ -94,15 +94,6 @@ def test_options_may_be_repeated():
 ENDS = (EOFError(), click.Abort())  # of a question that standard input does not answer
 
 
-def test_python_without_docstrings_is_told_so():
-    """Would catch `python -OO` that prints help without words."""
-    told = "Python leaves them out. Run it without -OO."
-    command = [sys.executable, "-OO", "-m", "moe_theory", "why", "continual.lemma-4"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 2
-    assert re.fullmatch(f"moe-theory: .*{told}\n", done.stderr)
-
-
 @pytest.fixture
 def failing(monkeypatch):
     """A command that ends with an error."""

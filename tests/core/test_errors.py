@@ -1,8 +1,6 @@
 """The errors that users see, and what closed forms suppose of loads, in every paper that has such forms."""
 
-import importlib
 import inspect
-import sys
 
 import jax
 import numpy as np
@@ -10,7 +8,7 @@ import pytest
 
 from moe_theory.continual import corrected as continual_corrected
 from moe_theory.continual import theory as continual_theory
-from moe_theory.core import errors, papers
+from moe_theory.core import errors
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.edge import corrected as edge_corrected
 from moe_theory.edge import theory as edge_theory
@@ -44,26 +42,6 @@ def test_nothing_is_suggested_where_nothing_is_near(name):
     many = str(errors.unknown_name("claim", name, [f"continual.lemma-{number}" for number in range(10, 40)]))
     assert many.startswith(f"unknown claim '{name}'. Known: continual.lemma-10, ")
     assert many.endswith(", continual.lemma-21 and 18 more.")
-
-
-def test_a_file_that_its_folder_does_not_import_is_named(tmp_path, on_path):
-    """Would catch a figure or a statement whose file was written, and that nobody is told how to make known."""
-    for folder in ("figures", "statements"):
-        (tmp_path / "written" / folder).mkdir(parents=True)
-        for file in ("__init__", "own_idea", "imported"):
-            (tmp_path / "written" / folder / f"{file}.py").write_text("")
-        sys.modules.pop(f"written.{folder}.imported", None)
-    importlib.import_module("written.figures.imported")
-    importlib.import_module("written.statements")
-    for kind, place, id, folder in (
-        ("figure", "written.figures:F", "own-idea", "figures"),
-        ("statement", "written.statements", "own-idea", "statements"),
-        ("claim", "written.statements", "own-idea.bound", "statements"),
-    ):
-        note = papers.unimported(kind, place, id)
-        assert note.startswith(f"{folder}/own_idea.py exists, and is not imported: name it in {folder}/")
-    for place, id in (("written.figures:F", "imported"), ("written.figures:F", "absent"), ("absent:F", "own-idea")):
-        assert not papers.unimported("figure", place, id)
 
 
 GAPS = continual_theory.Gaps(1.0, 3.0, 0.5, 3.5)

@@ -130,11 +130,11 @@ def test_the_document_holds_the_last_round_of_every_cell(tmp_path):
     results = planted(tmp_path, axes={"num_experts": [2, 3]}, observables=["forgetting", "loads"])
     document = json.loads(json.dumps(sweeps.document(without_chunks(results, 0)).to_json(), allow_nan=False))
     assert document["cells"][0]["statistics"] == {}
-    last = results.run_of(1).records
+    last = results.replicates_of(1)[1]
     cell = document["cells"][1]
     assert cell["settings"] == {"num_experts": 3}
-    assert cell["statistics"]["forgetting"]["mean"] == pytest.approx(last.forgetting[-1].mean())
-    assert cell["statistics"]["loads"]["max"] == pytest.approx(last.loads[-1].max(-1))
+    assert cell["statistics"]["forgetting"]["mean"] == pytest.approx(last["forgetting"][-1].mean())
+    assert cell["statistics"]["loads"]["max"] == pytest.approx(last["loads"][-1].max(-1))
     assert document["coverage"]["of_chunks"] == 2
 
 

@@ -41,7 +41,6 @@ class Log(Progress):
     def __init__(self):
         self.planned = self.done = 0
         self.said = []
-        self.compiling = lambda what: self.said.append("compiling")
         self.running = lambda what: self.said.append("running")
 
     def add_work(self, replicate_rounds):
@@ -55,7 +54,7 @@ def test_progress_adds_up_and_says_what_is_going_on():
     log = Log()
     run_cells([cell("a"), cell("b")], 10, width=2, progress=log)
     assert log.planned == log.done == 2 * 10 * 12
-    assert log.said == ["compiling", "running"]
+    assert log.said == ["running"]
     again = Log()
     run_cells([cell("a")], 10, width=2, progress=again)
     assert "compiling" not in again.said

@@ -17,13 +17,15 @@ class Clock:
 
 
 @pytest.fixture
-def clock():
-    return Clock()
+def clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr("time.monotonic", clock)
+    return clock
 
 
 @pytest.fixture
 def meter(clock):
-    return Meter(lambda meter: None, interval=0.0, is_timed=True, clock=clock)
+    return Meter(lambda meter: None, interval=0.0, is_timed=True)
 
 
 def test_work_that_is_saved_is_neither_planned_nor_done(meter):
@@ -36,12 +38,12 @@ def test_work_that_is_saved_is_neither_planned_nor_done(meter):
 
 def test_a_meter_is_drawn_once_an_interval(clock):
     drawn = []
-    meter = Meter(lambda meter: drawn.append(clock.seconds), interval=10.0, clock=clock)
+    meter = Meter(lambda meter: drawn.append(clock.seconds), interval=10.0)
     meter.running("it")
     for clock.seconds in (4, 8, 12, 16):
         meter.running("it")
         meter.advance(1)
-    meter.compiling("it")
+    meter.running("it")
     for clock.seconds in (20, 24):
         meter.at("here")
     assert drawn == [12, 24]
@@ -56,7 +58,7 @@ def test_automatic_is_a_bar_on_a_terminal_and_lines_of_what_takes_long(
     """Catches a minute of silence, and words on standard output or of a run of seconds."""
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr("sys.stderr.isatty", lambda: is_terminal, raising=False)
-    with progress.shown(progress.automatic, clock) as told:
+    with progress.shown(progress.automatic) as told:
         told.add_work(100)
         told.running("it")
         clock.seconds = seconds

@@ -1,5 +1,6 @@
 """The store: catches wrong bytes of a damaged file, saved results that are lost, and failures without a word."""
 
+import contextlib
 import random
 import shutil
 import subprocess
@@ -60,12 +61,11 @@ def test_a_damaged_row_is_named_until_it_is_written_again(folder):
 
 @pytest.mark.parametrize(("seed", "number"), [(0, 60), pytest.param(1, 1500, marks=pytest.mark.thorough)])
 def test_a_flipped_bit_of_a_file_gives_no_wrong_bytes(folder, tmp_path_factory, seed, number):
-    """Would catch a reader that believes a changed page, and a writer that cannot go on beside it."""
+    """Would catch a reader that believes a changed page."""
     chance = random.Random(seed)
     (file,) = files(folder)
     whole = file.read_bytes()
     place = tmp_path_factory.mktemp("flipped")
-    num_damaged = 0
     for _ in range(number):
         bit = chance.randrange(8 * len(whole))
         changed = bytearray(whole)
@@ -74,27 +74,19 @@ def test_a_flipped_bit_of_a_file_gives_no_wrong_bytes(folder, tmp_path_factory, 
         place.mkdir()
         (place / file.name).write_bytes(changed)
         store = Store(place)
-        read = {key: store.get(key) for key in RESULTS}
-        lost = {key for key, data in read.items() if data is None}
-        assert all(read[key] == RESULTS[key] for key in RESULTS.keys() - lost), bit
-        num_damaged += bool(store.damaged)
-        store.put({key: RESULTS[key] for key in lost})
-        again = Store(place)
-        assert {key: again.get(key) for key in RESULTS} == RESULTS, bit
+        with contextlib.suppress(OutputError):
+            read = {key: store.get(key) for key in RESULTS}
+            assert all(data in (None, RESULTS[key]) for key, data in read.items()), bit
+            store.put({key: RESULTS[key] for key, data in read.items() if data is None})
+            assert {key: Store(place).get(key) for key in RESULTS} == RESULTS, bit
         store.close()
-        again.close()
-    assert num_damaged > number / 10
 
 
-def test_a_file_that_sqlite_cannot_open_is_moved_aside(folder):
+def test_a_file_that_sqlite_cannot_open_is_one_line(folder):
     (file,) = files(folder)
     file.write_bytes(b"not a database" * 1000)
-    store = Store(folder)
-    assert store.get(FIRST) is None
-    (aside,) = folder.glob("*.damaged-*")
-    assert aside.name in store.damaged[file.name]
-    store.put({FIRST: RESULTS[FIRST]})
-    assert Store(folder).keys() == {FIRST}
+    assert "move it away" in str(refusal(OutputError, Store(folder).get, FIRST))
+    assert "move it away" in str(refusal(OutputError, Store(folder).put, RESULTS))
 
 
 def test_files_of_parts_are_read_together(tmp_path):

@@ -17,7 +17,7 @@ WRITING = {
     "to_parquet", "touch",
 }  # fmt: skip
 OF_MODULES = {"np": {"save"}, "os": {"replace", "rename"}, "json": {"dump"}, "shutil": {"copyfile", "copytree", "move"}}
-DURABLE = {"whole", "whole_set"}  # which give a temporary name, and put what is written there in its place
+DURABLE = {"whole_set"}  # which give a temporary name, and put what is written there in its place
 ELSEWHERE = {
     "plot/style.py:saved": "into memory",
     "plot/layout.py:_repr_png_": "into memory",

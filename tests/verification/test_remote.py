@@ -121,13 +121,5 @@ def test_what_workers_cannot_import_is_refused(executor):
     refusal(InvalidValueError, mt.verify, OTHER, executor=executor, dask="local:2")
 
 
-def test_workers_that_do_not_answer_are_named(monkeypatch, caplog, within_a_task):
-    """Would catch a verification in a task of its own workers that waits for ever without a word."""
-    monkeypatch.setattr("moe_theory.runs.workers.SILENCE", 0.1)
-    about = {"readings": "quick", "replicates": 64, "progress": quiet}
-    within_a_task(mt.verify, OTHER, **about)
-    assert "no worker of ThreadPoolExecutor has answered in 0 s. See whether they have started" in caplog.text
-
-
 COMMAND = [sys.executable, "-m", "moe_theory", "verify", "continual.lemma-4", "generalization.lemma-6*"]
 COMMAND += ["--reading", "quick,unit-signal", "--replicates", "256", "--json"]
