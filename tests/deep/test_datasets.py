@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from moe_theory.core.errors import DataError, MissingError, UnknownNameError
+from moe_theory.core.errors import DataError, InvalidValueError, MissingError, UnknownNameError
 from moe_theory.deep.datasets import DATASETS, DataSet, load, published, read_folder
 
 from . import dataset_files as files
@@ -181,3 +181,32 @@ def test_damaged_binary_cifar(tmp_path, change, said):
     line = raised(DataError, "cifar10", tmp_path / "10")
     assert line.startswith(f"{path} is damaged: ")
     assert said in line
+
+
+def test_tiny_imagenet(tmp_path):
+    held = files.tiny_imagenet(tmp_path)
+    data = load("tiny-imagenet", tmp_path)
+    check(data, "tiny-imagenet", 3)
+    assert "6 grey images have three equal channels" in data.notes
+    for split, listed in ((data.train, held["train"]), (data.test, held["val"])):
+        assert split.pixels.shape == (9, 64, 64, 3)
+        reds = split.pixels[:, 20, 20, 0].astype(int)
+        for label, wnid in enumerate(sorted(files.WNIDS)):
+            expected = sorted(value for name, value in listed if name == wnid)
+            np.testing.assert_allclose(sorted(reds[split.labels == label]), expected, atol=3)
+
+
+@pytest.mark.parametrize(
+    ("where", "change", "said"),
+    [
+        ("train/n01443537/images/n01443537_4.JPEG", lambda data: data[:-50], "it cannot be decoded ("),
+        ("val/val_annotations.txt", lambda data: data.replace(b"val_3.", b"val_9."), "'val_3.JPEG' is not in both"),
+        ("val/val_annotations.txt", lambda data: data.replace(b"n04067472", b"n9"), "'n9' is not in both"),
+        ("wnids.txt", lambda data: data + b"n77777777\n", "n77777777/images"),
+    ],
+)
+def test_damaged_tiny_imagenet(tmp_path, where, change, said):
+    files.tiny_imagenet(tmp_path, per_class=2)
+    path = tmp_path / where
+    path.write_bytes(change(path.read_bytes()))
+    assert said in raised((DataError, InvalidValueError), "tiny-imagenet", tmp_path)

@@ -63,7 +63,7 @@ DATASETS: dict[str, Loader] = {
         kind.name: Loader(kind.title, functools.partial(published.load_cifar, kind), kind.files)
         for kind in (published.CIFAR10, published.CIFAR100)
     },
-    "tiny-imagenet": Loader("Tiny ImageNet", folders.load_folders, folders.FILES),  # a folder for each class
+    "tiny-imagenet": Loader(folders.TINY_IMAGENET, folders.load_tiny_imagenet, folders.TINY_IMAGENET_FILES),
     "folders": Loader(folders.TITLE, folders.load_folders, folders.FILES),
 }
 

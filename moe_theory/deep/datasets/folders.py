@@ -1,4 +1,4 @@
-"""Images in one folder for each class: train/CLASS and test/CLASS."""
+"""Images in one folder for each class: train/CLASS and test/CLASS, and Tiny ImageNet as published."""
 
 import itertools
 from collections.abc import Sequence
@@ -8,11 +8,14 @@ import numpy as np
 from jaxtyping import Int32
 
 from moe_theory.core.errors import DataError, MissingError, shortened
-from moe_theory.deep.datasets.files import DataSet, Images, is_system, matching, reading
+from moe_theory.deep.datasets.files import DataSet, Images, is_system, matching, read_whole, reading
 from moe_theory.deep.datasets.images import ENDINGS, read_images
 
 TITLE = "images in folders"
 FILES = ("train/*/", "test/*/")
+TINY_IMAGENET = "Tiny ImageNet"
+TINY_IMAGENET_FILES = ("train/", "val/", "wnids.txt")
+LabelledFiles = tuple[list[Path], Int32[np.ndarray, " n"]]
 
 
 def load_folders(paths: list[Path]) -> DataSet:
@@ -24,22 +27,46 @@ def load_folders(paths: list[Path]) -> DataSet:
     if strangers:
         reason = f"{shortened(strangers[0])} is not one of the {len(names)} classes of train"
         raise DataError(root / "test" / strangers[0], reason, "Name the folders of both splits alike.")
-    files, labels = class_images([root / "train" / name for name in names])
+    training = class_images([root / "train" / name for name in names])
     test_files, places = class_images([root / "test" / name for name in test_names])
     test_labels = np.array([names.index(name) for name in test_names], np.int32)[places]
+    return _read_splits(root.name, root.name, names, training, (test_files, test_labels), f"{TITLE} of {root}")
+
+
+def load_tiny_imagenet(paths: list[Path]) -> DataSet:
+    """Return the images that `wnids.txt` lists, with the validation images for tests."""
+    train, validation, listed = paths
+    names = sorted(read_whole(listed).decode(errors="replace").split())
+    training = class_images([train / name / "images" for name in names])
+    test_files = list_images(validation / "images")
+    annotations = validation / "val_annotations.txt"
+    lines = read_whole(annotations).decode(errors="replace").splitlines()
+    classes = dict(line.split("\t")[:2] for line in lines if "\t" in line)
+    strangers = sorted({path.name for path in test_files} ^ classes.keys() | ({*classes.values()} - {*names}))
+    if strangers:
+        raise DataError(annotations, f"{strangers[0]!r} is not in both it and the folders", "Unpack the archive again.")
+    labels = np.array([names.index(classes[path.name]) for path in test_files], np.int32)
+    return _read_splits("tiny-imagenet", TINY_IMAGENET, names, training, (test_files, labels), f"images of {listed}")
+
+
+def _read_splits(
+    name: str, title: str, class_names: Sequence[str], training: LabelledFiles, test: LabelledFiles, source: str
+) -> DataSet:
+    files, labels = training
+    test_files, test_labels = test
     pixels, num_grey = read_images([*files, *test_files])
     return DataSet(
-        name=root.name,
-        title=root.name,
+        name=name,
+        title=title,
         train=Images(pixels[: len(files)], labels),
         test=Images(pixels[len(files) :], test_labels),
-        class_names=tuple(names),
-        source=f"{TITLE} of {root}",
+        class_names=tuple(class_names),
+        source=source,
         notes=(f"{num_grey:,} grey images have three equal channels",) if num_grey else (),
     )
 
 
-def class_images(folders: Sequence[Path]) -> tuple[list[Path], Int32[np.ndarray, " n"]]:
+def class_images(folders: Sequence[Path]) -> LabelledFiles:
     """Return the images of classes 0, 1, ..., and their labels. Raises: DataError for none."""
     listed = [list_images(folder) for folder in folders]
     for folder, paths in zip(folders, listed, strict=True):
