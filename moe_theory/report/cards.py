@@ -189,8 +189,8 @@ def _first_sentence(caveat: str) -> str:
     return f"Caveat: {_END_OF_SENTENCE.split(caveat)[0].rstrip('.')}."
 
 
-def evidence(judgement: Judged, verdicts: Sequence[Verdict]) -> list[Evidence]:
-    verdict = decisive(judgement, verdicts)
+def evidence(judgement: Judged, verdicts: Sequence[Verdict], verdict: Verdict | None) -> list[Evidence]:
+    """Return the test of a verdict, then ablations and baselines."""
     paragraphs = []
     if verdict:
         heading = "Exact computation" if verdict.is_computed else "Simulation"

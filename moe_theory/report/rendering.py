@@ -89,6 +89,7 @@ def card(
     folder: Path | None = None,
     failing: Sequence[str] = (),
     *,
+    shown_claim: str = "",
     target: Target,
 ) -> str:
     """Return the card of a statement as Markdown.
@@ -97,16 +98,19 @@ def card(
         verdicts: of its status.
         folder: of its run, by default the recorded runs.
         failing: false or vacuous statements that its proof uses.
+        shown_claim: whose test is shown, by default the one that decides.
     """
     statement = judgement.statement
+    of_claim = [verdict for verdict in verdicts if verdict.claim == shown_claim]
+    shown = of_claim[0] if of_claim else wording.decisive(judgement, verdicts)
     proofs = [("Exact argument", statement.disproof), ("Exact argument", statement.proof)]
     if not target.is_short:
         proofs.append(("On the correction", statement.derivation))
     values = {
         "known": judgement,
         "of": statement,
-        "parts": cards.evidence(judgement, verdicts),
-        "shown": wording.decisive(judgement, verdicts),
+        "parts": cards.evidence(judgement, verdicts, shown),
+        "shown": shown,
         "certainty": cards.certainty(judgement, verdicts, folder, failing),
         "proofs": [(heading, proof) for heading, proof in proofs if proof],
         **target._asdict(),

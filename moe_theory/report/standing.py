@@ -16,6 +16,7 @@ class Standing(NamedTuple):
     known: Judged
     verdicts: list[Verdict]
     folder: Path | None = None  # of the run that judged it; None for the recorded ones
+    claim: str = ""  # whose test its card shows, by default the one that decides
 
 
 def standing(patterns: Sequence[str] = (), folder: Path | None = None) -> list[Standing]:
@@ -35,4 +36,8 @@ def standing(patterns: Sequence[str] = (), folder: Path | None = None) -> list[S
             raise unknown_name("statement", pattern, [statement.name for statement in report.statements])
     verdicts = recorded_verdicts(by_name.values()) if report is None else report.verdicts
     judgements = judged_with_searches(list(by_name.values()), verdicts)
-    return [Standing(judgement, verdicts, folder) for judgement in judgements]
+    standings = []
+    for judgement in judgements:
+        claim = next((pattern for pattern in patterns if pattern in judgement.statement.roles), "")
+        standings.append(Standing(judgement, verdicts, folder, claim))
+    return standings

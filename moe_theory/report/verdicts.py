@@ -204,9 +204,10 @@ def statement_table(judgements: Sequence[Judged], width: int) -> Markup:
 
 def why_card(standing: Standing, failing: Sequence[str] = (), *, target: Target = TERMINAL) -> str:
     """Return a statement's card under its name, with the `failing` statements of its proof."""
-    judgement, verdicts, folder = standing
-    heading = f"{judgement.statement.where} ({judgement.statement.name})"
-    return f"# {paragraphs([heading])}\n\n{card(judgement, verdicts, folder, failing, target=target)}"
+    statement = standing.known.statement
+    heading = f"{statement.where} ({statement.name})"
+    text = card(standing.known, standing.verdicts, standing.folder, failing, shown_claim=standing.claim, target=target)
+    return f"# {paragraphs([heading])}\n\n{text}"
 
 
 def failing_premises(statements: Sequence[Statement]) -> dict[str, tuple[str, ...]]:

@@ -71,6 +71,8 @@ def test_why_gives_the_verdict_the_reason_and_the_correction(ran):
     assert ran("why", "continual.theorem-1").out.startswith("3 statements: 3 FALSE")
     of_a_claim = json.loads(ran("why", "generalization.theorem-1.fixed-router", "--json").out)
     assert "generalization.theorem-1" in {f"{each['paper']}.{each['id']}" for each in of_a_claim}
+    assert "[merging.remark.boxes, reading" in ran("why", "merging.remark.boxes").out
+    assert "[merging.remark.boxes, reading" not in ran("why", "merging.remark").out
 
 
 @pytest.mark.parametrize("asked", ["Theorem 1", "edge.Theorem 1", "edge.theorem 1", "eq. (32)"])
