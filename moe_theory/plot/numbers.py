@@ -3,10 +3,11 @@
 import dataclasses
 import itertools
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import numpy as np
+import xarray as xr
 from jaxtyping import ArrayLike, Float, Shaped
 
 from moe_theory.core.errors import InvalidValueError
@@ -14,9 +15,6 @@ from moe_theory.core.system import Observe, System, recorded_rounds
 from moe_theory.plot.spec import Setup
 from moe_theory.runs import Cell, Run
 from moe_theory.verification.claim import Experiment
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 # A band spans these quantiles over replicates.
 LOW = 0.1
@@ -28,7 +26,7 @@ SPARSE_RECORDS = 32  # then so many, evenly spread on a logarithmic axis
 
 def over(
     function: Callable[..., Mapping[str, Any]], inner: Mapping[str, Any] | None = None, /, **axes: Any
-) -> "xr.Dataset":
+) -> xr.Dataset:
     """Return the results of `function` over the `axes`, labelled, with NaN for missing names.
 
     Args:
@@ -41,8 +39,6 @@ def over(
         >>> float(table.share.sel(experts=4, active=1))
         0.25
     """
-    import xarray as xr  # takes half a second to import
-
     inner = inner or {}
     results = [function(*place) for place in itertools.product(*axes.values())]
     shape = tuple(map(len, axes.values()))
@@ -99,16 +95,14 @@ def log_axis_cells(
     return [Cell(name, system, params, num_rounds, STRIDE, observe, keep=keep) for name, params in settings.items()]
 
 
-def over_rounds(experiment: Experiment) -> Callable[[Setup], "xr.Dataset"]:
+def over_rounds(experiment: Experiment) -> Callable[[Setup], xr.Dataset]:
     """Return the data of a figure over an experiment's rounds, one `cell` at a time.
 
     A record has the name of its field or key, or of `observe` for a scalar. It is a mean over replicates, with the band
     and error of `across_replicates` as NAME_low, NAME_high and NAME_error.
     """
 
-    def compute(setup: Setup) -> "xr.Dataset":
-        import xarray as xr
-
+    def compute(setup: Setup) -> xr.Dataset:
         drawn_experiment = experiment
         if setup.rounds != experiment.num_rounds:
             drawn_experiment = dataclasses.replace(experiment, num_rounds=setup.rounds, lengths={})
@@ -119,9 +113,7 @@ def over_rounds(experiment: Experiment) -> Callable[[Setup], "xr.Dataset"]:
     return compute
 
 
-def _statistics(run: Run, name: str) -> "xr.Dataset":
-    import xarray as xr
-
+def _statistics(run: Run, name: str) -> xr.Dataset:
     columns = {}
     for path, leaf in jax.tree_util.tree_leaves_with_path(run.records):
         field = jax.tree_util.keystr(path, simple=True, separator="_") or name

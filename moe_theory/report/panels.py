@@ -2,19 +2,21 @@
 
 import math
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
 
 from moe_theory.core.errors import InvalidValueError
+from moe_theory.plot import svg
 from moe_theory.plot.style import our_style
 from moe_theory.report.wording import allowed_sides
 from moe_theory.runs.files import plain
 from moe_theory.verification.verdict import Curve, Verdict
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 PLOT_SIZE = (4.6, 2.0)  # in inches
 PLOT_EDGES = {"left": 0.55, "right": 0.3, "bottom": 0.27, "top": 0.3}  # inches around a plot's axes
@@ -36,9 +38,7 @@ OBSERVED: dict[str, Any] = {"color": "C0", "linewidth": 1, "marker": "o", "marke
 ALLOWED: dict[str, Any] = {"color": "C1", "alpha": 0.12, "linewidth": 0}
 
 
-def svg_of(verdict: Verdict, figure: "Figure") -> str | None:
-    from moe_theory.plot import svg
-
+def svg_of(verdict: Verdict, figure: Figure) -> str | None:
     if verdict.curve is None or not verdict.curve.labels:
         return None
     with our_style():
@@ -46,7 +46,7 @@ def svg_of(verdict: Verdict, figure: "Figure") -> str | None:
         return svg.written(figure, {"Date": None, "Creator": None, "Type": None})
 
 
-def figure_of(verdict: Verdict) -> "Figure":
+def figure_of(verdict: Verdict) -> Figure:
     """Draw a verdict's picture. Raises: InvalidValueError without a curve."""
     from moe_theory.plot.layout import NotebookFigure
 
@@ -58,10 +58,7 @@ def figure_of(verdict: Verdict) -> "Figure":
     return figure
 
 
-def _fill(figure: "Figure", verdict: Verdict, curve: Curve) -> None:
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
+def _fill(figure: Figure, verdict: Verdict, curve: Curve) -> None:
     figure.clear()
     width, height = plot_size(curve)
     figure.set_size_inches(width, height)
@@ -111,7 +108,7 @@ def picture_words(curve: Curve) -> str:
     return f"Plot of what was predicted and observed: {where}. Observed is above predicted at {above} of {count}."
 
 
-def draw_curve(panel: "Axes", verdict: Verdict, curve: Curve) -> None:
+def draw_curve(panel: Axes, verdict: Verdict, curve: Curve) -> None:
     """Draw observed over predicted values, with the difference's interval and the allowed range."""
     is_rate = curve.abscissa is not None
     predicted = _clip(curve.predicted)
@@ -148,11 +145,7 @@ def _as_text(words: str) -> str:
     return plain(words.replace("$", r"\$"))
 
 
-def _shade_allowed(
-    panel: "Axes", verdict: Verdict, predicted: np.ndarray, margin: np.ndarray, ends: np.ndarray
-) -> None:
-    from matplotlib.ticker import MaxNLocator
-
+def _shade_allowed(panel: Axes, verdict: Verdict, predicted: np.ndarray, margin: np.ndarray, ends: np.ndarray) -> None:
     low = min(ends, default=0.0)
     high = max(ends, default=1.0)
     if 0 < low < 0.6 * high:
@@ -168,7 +161,7 @@ def _shade_allowed(
     panel.yaxis.set_major_locator(MaxNLocator(3))
 
 
-def _set_log_ranges(panel: "Axes", places: np.ndarray, ends: np.ndarray) -> None:
+def _set_log_ranges(panel: Axes, places: np.ndarray, ends: np.ndarray) -> None:
     ends = np.maximum(ends[ends > 0], 1 / LARGEST_DRAWN)
     low = min(ends, default=0.1)
     high = max(ends, default=1.0)

@@ -2,10 +2,11 @@
 
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import numpy as np
+import xarray as xr
 from jaxtyping import PyTree, Shaped
 
 from moe_theory.core.errors import InvalidValueError, unknown_name
@@ -14,9 +15,6 @@ from moe_theory.core.system import Observe, Params, System, check_replicates, ob
 from moe_theory.runs.cells import Cell, Run, run_cells
 from moe_theory.runs.progress import Progress, automatic, shown
 from moe_theory.sweep.dataset import long_name
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 ROUND = "round"
 REPLICATE = "replicate"
@@ -33,7 +31,7 @@ def vary(
     seed: int = 0,
     progress: Progress = automatic,
     **axes: Sequence[Any],
-) -> "xr.Dataset":
+) -> xr.Dataset:
     """Run a system at every combination of some parameters' values, as one program.
 
     Replicate i draws the same numbers in every setting, and in `simulate_batch` with the same seed.
@@ -68,9 +66,7 @@ def vary(
     return _dataset(list(runs.values()), values, type(params)).assign_attrs(seed=seed, num_rounds=num_rounds)
 
 
-def _dataset(runs: Sequence[Run], values: Mapping[str, Sequence[Any]], params_type: type) -> "xr.Dataset":
-    import xarray as xr
-
+def _dataset(runs: Sequence[Run], values: Mapping[str, Sequence[Any]], params_type: type) -> xr.Dataset:
     records = [_arrays(run.records) for run in runs]
     comments = {field.name: field.comment for field in fields_of(type(runs[0].records))}
     variables = {}
