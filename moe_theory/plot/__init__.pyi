@@ -1,6 +1,7 @@
 import matplotlib.axes
 import matplotlib.figure
 
+from .numbers import Values as Values
 from .numbers import across_replicates as across_replicates
 from .numbers import log_axis_cells as log_axis_cells
 from .numbers import log_edges as log_edges

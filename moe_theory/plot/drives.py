@@ -24,7 +24,7 @@ RATIOS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # kappa / lambda
 FAR = 10.0  # the ratio at which numbers of experts are compared
 MARKERS = "os^Dv"  # of numbers of experts, told apart in grey
 DRIVE_LABEL = r"gate drive $\kappa$"
-LINE: dict[str, Any] = {"color": "white", "linewidth": 1.4}  # on the maps
+LINE = roles.ArtistStyle(color="white", linewidth=1.4)  # on the maps
 Place = tuple[int, str, float, float]  # experts, kind of run, kappa and kappa / lambda
 
 
@@ -61,7 +61,7 @@ def compute(setup: Setup, kinds: Kinds) -> xr.Dataset:
         ]
     runs = setup.run(cells)
 
-    def values_of(*place: Any) -> dict[str, Any]:
+    def values_of(*place: Any) -> numbers.Values:
         samples = {}
         for ending in kinds.systems:
             run = runs[_name(*place) + ending]
@@ -140,7 +140,7 @@ def _draw_experts(panel: Any, far: xr.Dataset) -> None:
     experts = far.experts.values
     for number, colour, marker in zip(experts, roles.ramp(len(experts)), itertools.cycle(MARKERS), strict=False):
         one = far.sel(experts=number)
-        look: dict[str, Any] = {"color": colour, "marker": marker, "markersize": 3, "linestyle": "none"}
+        look = roles.ArtistStyle(color=colour, marker=marker, markersize=3, linestyle="none")
         panels.intervals(panel, one.drive, one.own, one.own_error, f"$M$ = {number}", **look)
         panel.plot(one.drive, one.own_reduced, color=colour, linewidth=1.1)
         panel.axvline(float(one.critical), **roles.REFERENCE(color=colour))

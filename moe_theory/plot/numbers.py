@@ -16,6 +16,8 @@ from moe_theory.plot.spec import Setup
 from moe_theory.runs import Cell, Run
 from moe_theory.verification.claim import Experiment
 
+Values = dict[str, Any]  # of one place in a figure's data, by the variable's name
+
 # A band spans these quantiles over replicates.
 LOW = 0.1
 HIGH = 0.9
@@ -24,9 +26,7 @@ DENSE_ROUNDS = 60  # how long that lasts
 SPARSE_RECORDS = 32  # then so many, evenly spread on a logarithmic axis
 
 
-def over(
-    function: Callable[..., Mapping[str, Any]], inner: Mapping[str, Any] | None = None, /, **axes: Any
-) -> xr.Dataset:
+def over(function: Callable[..., Values], inner: Values | None = None, /, **axes: Any) -> xr.Dataset:
     """Return the results of `function` over the `axes`, labelled, with NaN for missing names.
 
     Args:

@@ -189,8 +189,9 @@ def _first_sentence(caveat: str) -> str:
     return f"Caveat: {_END_OF_SENTENCE.split(caveat)[0].rstrip('.')}."
 
 
-def evidence(judgement: Judged, verdicts: Sequence[Verdict], verdict: Verdict | None) -> list[Evidence]:
-    """Return the test of a verdict, then ablations and baselines."""
+def evidence(judgement: Judged, verdicts: Sequence[Verdict], verdict: Verdict | None = None) -> list[Evidence]:
+    """Return the test of a verdict, by default of the one that decides, then ablations and baselines."""
+    verdict = verdict or decisive(judgement, verdicts)
     paragraphs = []
     if verdict:
         heading = "Exact computation" if verdict.is_computed else "Simulation"

@@ -2,7 +2,7 @@
 
 import math
 import re
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -12,7 +12,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from moe_theory.core.errors import InvalidValueError
-from moe_theory.plot import svg
+from moe_theory.plot import roles, svg
 from moe_theory.plot.style import our_style
 from moe_theory.report.wording import allowed_sides
 from moe_theory.runs.files import plain
@@ -26,16 +26,11 @@ LINE_INCHES = 0.13  # height of a line of a label
 SIDE_ROOM = 0.06  # of a rate's grid, on either side of it
 SYMBOLS = {"sigma_0": "σ₀", "Gamma": "Γ"}
 LARGEST_DRAWN = 1e150  # squares and ratios of what is drawn must be numbers
-PREDICTED: dict[str, Any] = {
-    "color": "C1",
-    "linewidth": 1,
-    "linestyle": (0, (4, 1.6)),
-    "marker": "D",
-    "markersize": 4,
-    "markerfacecolor": "white",
-}
-OBSERVED: dict[str, Any] = {"color": "C0", "linewidth": 1, "marker": "o", "markersize": 3}
-ALLOWED: dict[str, Any] = {"color": "C1", "alpha": 0.12, "linewidth": 0}
+PREDICTED = roles.ArtistStyle(
+    color="C1", linewidth=1, linestyle=(0, (4, 1.6)), marker="D", markersize=4, markerfacecolor="white"
+)
+OBSERVED = roles.ArtistStyle(color="C0", linewidth=1, marker="o", markersize=3)
+ALLOWED = roles.ArtistStyle(color="C1", alpha=0.12, linewidth=0)
 
 
 def svg_of(verdict: Verdict, figure: Figure) -> str | None:
@@ -123,9 +118,9 @@ def draw_curve(panel: Axes, verdict: Verdict, curve: Curve) -> None:
         bars = 0 * bars
     places = np.arange(len(curve.labels)) if curve.abscissa is None else _clip(curve.abscissa)
     is_line = is_rate or all(label.startswith("t = ") for label in curve.labels)
-    line: dict[str, Any] = {} if is_line else {"linestyle": "none"}
-    panel.plot(places, predicted, **(PREDICTED | line))
-    panel.errorbar(places, observed, bars, **(OBSERVED | line))
+    line = roles.ArtistStyle() if is_line else roles.ArtistStyle(linestyle="none")
+    panel.plot(places, predicted, **PREDICTED(**line))
+    panel.errorbar(places, observed, bars, **OBSERVED(**line))
     ends = np.r_[predicted, observed - bars[0], observed + bars[1]]
     ends = ends[np.isfinite(ends)]
     if is_rate:

@@ -8,8 +8,11 @@ import sqlite3
 import chex
 import numpy as np
 import pytest
+import xarray as xr
+from refusals import refusal
 
 from moe_theory.core import engine
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.deep import datasets, reading, runs
 from moe_theory.deep.params import Dims
 from moe_theory.deep.presets import preset

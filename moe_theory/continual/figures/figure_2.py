@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -61,7 +60,7 @@ def compute(setup: plot.Setup, terminations: Sequence[str] = TERMINATIONS) -> xr
     if of_one:
         exact |= dict.fromkeys(of_one, _exact_means(runs[of_one[0]], dims))
 
-    def values_of(termination: str, number: int) -> dict[str, Any]:
+    def values_of(termination: str, number: int) -> plot.Values:
         name = cell_name(number, termination == "with")
         return _values_of(runs[name], exact[name], dims)
 

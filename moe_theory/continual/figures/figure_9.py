@@ -23,7 +23,7 @@ SYMBOLS = {
 WIDTHS = (5.0, 3.4, 2.0, 0.8)  # of lines that lie on each other
 MARKERS = "os^"  # of the thresholds compared with the first
 ROUNDS_COMPARED = (20, 40, 100, 200, 500, 1000, 2000)
-MARK: dict[str, Any] = {"markersize": 4, "markeredgecolor": "black", "markeredgewidth": 0.5}
+MARK = roles.ArtistStyle(markersize=4, markeredgecolor="black", markeredgewidth=0.5)
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:

@@ -1,7 +1,6 @@
 """Effects of early termination, and of a router that freezes by itself: G_T by the gates' drive kappa."""
 
 import itertools
-from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -35,7 +34,7 @@ def compute(setup: plot.Setup) -> xr.Dataset:
     runs = run_preset(SMALL, settings | {single: SMALL.cells()[single]}, setup)
     last = {name: run.records.generalization_error[-1].astype(np.float64) for name, run in runs.items()}
 
-    def saved(scale: float) -> dict[str, Any]:
+    def saved(scale: float) -> plot.Values:
         across = plot.across_replicates(last[_name("without", scale)] - last[_name("with", scale)])
         return {"saved_mean": across["mean"], "saved_error": across["error"]}
 

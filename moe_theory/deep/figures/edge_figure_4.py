@@ -1,7 +1,5 @@
 """Fig. 4 of `edge`: generalization error of four routing policies, by number of servers."""
 
-from typing import Any
-
 import xarray as xr
 
 from moe_theory import plot
@@ -22,7 +20,7 @@ LOOKS = {
 
 
 def summarize(preset: Preset, runs: Runs) -> xr.Dataset:
-    def values_of(size: int, policy: str) -> dict[str, Any]:
+    def values_of(size: int, policy: str) -> plot.Values:
         run = runs[server_cell(size, policy)]
         lost = run.records.dropped[-1].mean() / run.rounds[-1]
         return plot.across_replicates(run.records.generalization_error) | {"dropped": lost}
@@ -61,7 +59,7 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     rounds = data["round"].values
     band = BAND.format(replicates=data.attrs.get("replicates", "the"))
     titles = [f"({letter}) $M$ = {size} servers" for letter, size in zip("abcdefgh", data.experts.values, strict=False)]
-    labels: dict[str, Any] = {"xlabel": "round $t$", "ylabel": "generalization error $G_t$"}
+    labels = roles.ArtistStyle(xlabel="round $t$", ylabel="generalization error $G_t$")
     axes = plot.row(canvas, titles, sharey=True, xlim=(0, rounds[-1] + 0.5), **labels)
     for panel, size in zip(axes, data.experts.values, strict=False):
         for policy in data.policy.values:

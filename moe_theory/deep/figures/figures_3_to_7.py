@@ -32,7 +32,7 @@ def summarize(preset: Preset, runs: Runs, metrics: Sequence[str], experts: Seque
     def of_rounds(metric: str, part: str, size: int) -> dict[str, np.ndarray]:
         return plot.across_replicates(getattr(runs[expert_cell(size, part == "with")].records, metric))
 
-    def of_cell(part: str, size: int) -> dict[str, Any]:
+    def of_cell(part: str, size: int) -> plot.Values:
         name = expert_cell(size, part == "with")
         records = runs[name].records
         total = plot.across_replicates(incremental_accuracy(records.accuracy))

@@ -1,7 +1,6 @@
 """Proposition 1: shares of tasks without an idle server of their type, over the number of servers."""
 
 import itertools
-from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -24,7 +23,7 @@ TITLES = {
     "all d_u": f"(b) worst case, every delay $d_u$ = {MAX_DELAY}",
 }
 FLOOR = 1e-4  # of the probability axis
-MARKED: dict[str, Any] = {"markersize": 3.5, "linewidth": 1.4}
+MARKED = roles.ArtistStyle(markersize=3.5, linewidth=1.4)
 SHARES = {
     "none_idle": (roles.MEASURED(**MARKED, marker="o"), "simulation: no specialist is idle"),
     "none_exists": (roles.RIVAL(**MARKED, marker="s"), "simulation: there is no specialist"),
@@ -58,7 +57,7 @@ def compute(setup: plot.Setup) -> xr.Dataset:
         for (name, delays), number in itertools.product(DELAYS.items(), EXPERTS)
     )
 
-    def measured(name: str, number: int) -> dict[str, Any]:
+    def measured(name: str, number: int) -> plot.Values:
         records = runs[_name(name, number)].records
         return plot.means({share: getattr(records, share).mean(axis=0) for share in SHARES})
 
@@ -104,7 +103,7 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     experts = data.experts.values
     titles = [TITLES[name] for name in data.delays.values]
     ends = (0.93 * experts[0], 1.08 * experts[-1])
-    labels: dict[str, Any] = {"xlabel": "servers $M$", "ylabel": "probability at an arrival", "sharey": True}
+    labels = roles.ArtistStyle(xlabel="servers $M$", ylabel="probability at an arrival", sharey=True)
     axes = plot.row(canvas, titles, xscale="log", yscale="log", xlim=ends, ylim=(FLOOR, 1.2), **labels)
     for panel, delays in zip(axes, data.delays.values, strict=True):
         plot.name_values(panel.xaxis, experts)
@@ -124,7 +123,7 @@ def _draw_levels(panel: plot.Axes) -> None:
         if not panel.get_xlim()[0] <= number <= panel.get_xlim()[1]:
             continue  # words beyond a panel would take its room
         panel.axvline(number, **roles.REFERENCE)
-        at_top: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "va": "top", "color": "0.35"}
+        at_top = roles.ArtistStyle(xycoords=("data", "axes fraction"), va="top", color="0.35")
         plot.note(panel, f"{number}", (number, 1), (shift, 0), **at_top)
 
 

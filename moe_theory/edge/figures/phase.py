@@ -12,6 +12,7 @@ from moe_theory.edge import corrected, theory
 from moe_theory.edge.algorithm import system
 from moe_theory.edge.experiments import FAILURE, FIGURE_3_EXPERTS, MAX_DELAY, figure_3_dims, flushed_error, gaps_of
 from moe_theory.edge.params import Dims, gate_drive
+from moe_theory.plot import roles
 from moe_theory.runs import Cell, Run
 
 if TYPE_CHECKING:
@@ -22,10 +23,10 @@ DRIVES = (0.05, 0.12, 0.28, 0.66, 1.5, 3.6, 8.5, 20.0)
 DIMS = figure_3_dims(EXPERTS[-1])
 RULES = {"stated": r"$N M_{th}\,\ln(1/\delta)$", "chernoff": "Chernoff"}  # of `theory.experts_needed`
 LEVELS = (0.3, 1.0)  # of the colours; 1 is blind routing
-CRITICAL: dict[str, Any] = {"color": "black", "linewidth": 1.4}
-PATH: dict[str, Any] = {"color": "black", "linewidth": 1.0, "linestyle": (0, (1, 2))}
-LINE: dict[str, Any] = {"color": "C1", "linewidth": 1.1}
-POINT: dict[str, Any] = {"marker": "o", "markersize": 4.5, "markerfacecolor": "white", "markeredgecolor": "black"}
+CRITICAL = roles.ArtistStyle(color="black", linewidth=1.4)
+PATH = roles.ArtistStyle(color="black", linewidth=1.0, linestyle=(0, (1, 2)))
+LINE = roles.ArtistStyle(color="C1", linewidth=1.1)
+POINT = roles.ArtistStyle(marker="o", markersize=4.5, markerfacecolor="white", markeredgecolor="black")
 
 
 def signal_scale(params: Any, drive: float, dims: Dims) -> float:
@@ -48,7 +49,7 @@ def compute(setup: plot.Setup) -> xr.Dataset:
     def drives(numbers: tuple[int, ...]) -> list[float]:
         return [gate_drive(setup.params(num_experts=number), DIMS.num_features) for number in numbers]
 
-    def values_of(drive: float, number: int) -> dict[str, Any]:
+    def values_of(drive: float, number: int) -> plot.Values:
         return _values_of(runs[_name(drive, number)], length)
 
     data = plot.over(values_of, drive=DRIVES, experts=EXPERTS)
@@ -60,7 +61,7 @@ def _name(drive: float, num_experts: int) -> str:
     return f"kappa = {drive:g}, M = {num_experts}"
 
 
-def _values_of(run: Run, num_rounds: int) -> dict[str, Any]:
+def _values_of(run: Run, num_rounds: int) -> plot.Values:
     across = plot.across_replicates(run.records[-1].astype(np.float64) / gaps_of(run).task_gap)
     return {
         "ratio": across["mean"],

@@ -1,7 +1,5 @@
 """The servers of one network at work: each one's tasks, before and after they specialise."""
 
-from typing import Any
-
 import numpy as np
 import xarray as xr
 from jaxtyping import Int
@@ -34,7 +32,7 @@ def compute(setup: plot.Setup) -> xr.Dataset:
     # Tasks pending in the last window began at most a delay before it.
     is_shown = (rounds <= WINDOW) | (rounds > length - WINDOW - MAX_DELAY)
 
-    def arrivals(policy: str) -> dict[str, Any]:
+    def arrivals(policy: str) -> plot.Values:
         tasks, experts, delays = (part[is_shown, 0] for part in runs[policy].records)
         commonest = _commonest(runs[policy], 0)
         rows = np.argsort(np.argsort(commonest, kind="stable")) + 1
@@ -103,7 +101,7 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
         kinds_by_server = zip(selection.row.values.tolist(), selection.server_kind.values.tolist(), strict=True)
         for server_row, kind in {*kinds_by_server}:
             if server_row > 0:
-                at_edge: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "va": "center_baseline"}
+                at_edge = roles.ArtistStyle(xycoords=("axes fraction", "data"), va="center_baseline")
                 plot.note(row[1], str(kind), (1, server_row), (4, 0), size=5.5, **at_edge)
         row[0].set_title(f"({letter}) {policy}: the first rounds", loc="left")
         row[1].set_title("the last rounds", loc="left")

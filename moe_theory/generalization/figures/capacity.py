@@ -5,7 +5,6 @@ labels. Units are R_m(H), which by Eq. (32) bounds (a).
 """
 
 import itertools
-from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -49,7 +48,7 @@ def compute(setup: plot.Setup) -> xr.Dataset:
     squares = [[np.mean(shown(runs[names[norm, active]], "mean_square_gate")) for active in ACTIVE] for norm in NORMS]
     growth = np.asarray(theory.sparsity_term(DIMS.max_experts, np.array(ACTIVE)))
     growth = growth / theory.sparsity_term(DIMS.max_experts, 1)
-    variables: dict[str, Any] = {}
+    variables = roles.ArtistStyle()
     for name, samples in (("fixed", routed / lone), ("learned", 2 * fitted / lone)):
         across = plot.across_replicates(samples)
         variables |= {

@@ -65,7 +65,7 @@ def compute(setup: plot.Setup, names: Sequence[str] = tuple(CASES)) -> xr.Datase
             cells_of_cases.append(Cell(f"{name}, m = {samples}", system, params, length, length, observe=observe))
     runs = setup.run(cells_of_cases)
 
-    def values_of(name: str) -> dict[str, Any]:
+    def values_of(name: str) -> plot.Values:
         case = CASES[name]
         rows = []
         for samples in case.samples:
@@ -166,7 +166,7 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     m from which on Theorem 1 is below the mean gap.
     """
     titles = [case.title for case in CASES.values()]
-    labels: dict[str, Any] = {"xlabel": "samples $m$", "ylabel": "generalization error", "sharey": True}
+    labels = roles.ArtistStyle(xlabel="samples $m$", ylabel="generalization error", sharey=True)
     axes = plot.row(canvas, titles, xscale="log", yscale="log", **labels)
     for panel, (name, case) in zip(axes, CASES.items(), strict=True):
         selection = data.sel(case=name).isel(place=slice(len(case.samples)))

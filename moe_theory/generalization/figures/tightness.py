@@ -12,6 +12,7 @@ import xarray as xr
 from moe_theory import plot
 from moe_theory.generalization.experiments import FIT_RATE, best_gaps, cell_name, corrected_bounds_at, theorem_1_at
 from moe_theory.generalization.model import Dims
+from moe_theory.plot import roles
 
 EXPERTS = (2, 4, 8, 16, 32)
 ACTIVE = (1, *EXPERTS)
@@ -20,7 +21,7 @@ NUM_FEATURES = 10
 ROUTER_NORM = 100.0  # W, large enough for gates near 0 and 1
 BOUNDS = {"printed": "(a) Theorem 1", "repaired": "(b) what holds"}
 LEVELS = (0.5, 50.0)  # of the colours
-VIOLATED: dict[str, Any] = {"facecolor": "none", "edgecolor": "C1", "linewidth": 2.2, "zorder": 4}
+VIOLATED = roles.ArtistStyle(facecolor="none", edgecolor="C1", linewidth=2.2, zorder=4)
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
@@ -31,7 +32,7 @@ def compute(setup: plot.Setup) -> xr.Dataset:
     settings = {cell_name(T=T, k=k): (dims[T], _params(setup, T, k)) for T, k in places}
     gaps = best_gaps(settings, setup.rounds, setup.replicates, setup.seed, progress=setup.progress, words=setup.name)
 
-    def values_of(num_experts: int, active: int) -> dict[str, Any]:
+    def values_of(num_experts: int, active: int) -> plot.Values:
         if active > num_experts:
             return {}
         gaps_of_cell = gaps[cell_name(T=num_experts, k=active)]
@@ -93,7 +94,7 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
 
     levels = LogNorm(*LEVELS)
     colours = ScalarMappable(levels, "viridis")
-    labels: dict[str, Any] = {"xlabel": "experts $T$", "ylabel": "active experts $k$"}
+    labels = roles.ArtistStyle(xlabel="experts $T$", ylabel="active experts $k$")
     axes = plot.row(canvas, list(BOUNDS.values()), sharey=True, **labels)
     columns = np.arange(data.sizes["experts"])
     rows = np.arange(data.sizes["active"])

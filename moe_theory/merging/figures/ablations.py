@@ -1,7 +1,6 @@
 """Fig. 7: Tanbr under other smoothness ratios and learning rates, on a reward with known best."""
 
 import itertools
-from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -68,14 +67,14 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     slots, so that its η are smaller.
     """
     late = data.sel(slot=data.slot >= min(FIRST_SLOT, int(data.slot[-1])))
-    ends: dict[str, Any] = {"xlim": (int(late.slot[0]), int(late.slot[-1])), "xscale": "log", "xlabel": "slots $t$"}
+    ends = roles.ArtistStyle(xlim=(int(late.slot[0]), int(late.slot[-1])), xscale="log", xlabel="slots $t$")
     axes = plot.row(canvas, [title for _, title in PANELS.values()], **ends)
     for panel, (name, (sign, _)) in zip(axes, PANELS.items(), strict=True):
         axis = name.rpartition("_")[2]
         for value, colour, dashes in zip(data[axis].values, reversed(plot.ramp(len(DASHES))), DASHES, strict=True):
             mean, error = (late[f"{name}_{part}"].sel({axis: value}) for part in ("mean", "error"))
             band = xr.Dataset({"mean": mean, "low": mean - error, "high": mean + error})
-            look: dict[str, Any] = {"color": colour, "linewidth": 1.5, "linestyle": dashes}
+            look = roles.ArtistStyle(color=colour, linewidth=1.5, linestyle=dashes)
             plot.curve(panel, band.slot, band, f"{sign} = {value:g}", **look)
         panel.set_ylim(0, None)
         panel.set_ylabel("mean regret so far, $R_t / t$")

@@ -3,7 +3,7 @@
 Splits are effective, so every leaf is a candidate, and bounds at slot t are for T = t.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -26,7 +26,7 @@ CASES: dict[str, Column] = {"small": Column(0.5, 1.0), "usual": Column(0.9, 1.0)
 NUM_ROUNDS = 20_000
 NUM_RECORDS = 300  # slots drawn, evenly spread on a logarithmic axis
 DIMS = Dims(max_experts=3, max_rounds=NUM_ROUNDS, max_leaves=1024)
-STEPS: dict[str, Any] = {"drawstyle": "steps-post"}
+STEPS = roles.ArtistStyle(drawstyle="steps-post")
 RULES = {
     "in-turn": (roles.MEASURED(**STEPS), "leaf after leaf, shallowest first"),
     "deepest": (roles.RIVAL(**STEPS), "deepest leaf"),
@@ -66,7 +66,7 @@ def params_of(setup: plot.Setup, case: Column) -> Params:
     return setup.params(num_experts=3, max_active=3, split_rule=EFFECTIVE_SPLIT, **case._asdict())
 
 
-def bounds_of(times: Int[np.ndarray, " R"], params: Params) -> dict[str, Any]:
+def bounds_of(times: Int[np.ndarray, " R"], params: Params) -> plot.Values:
     """Return all bounds for runs up to these slots, NaN for infinity."""
     bounds = {
         "printed_leaves": theory.leaf_bound(times, params),

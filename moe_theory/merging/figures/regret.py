@@ -68,7 +68,7 @@ def compute(setup: plot.Setup) -> xr.Dataset:
     runs = setup.run(cells)
     slots = cells[0].rounds
 
-    def values_of(reward: str, name: str) -> dict[str, Any]:
+    def values_of(reward: str, name: str) -> plot.Values:
         regrets = np.asarray(runs[f"{reward}, {name}"].records.cumulative_regret, np.float64)
         exponent, error = fitted(regrets, slots, setup.rounds)
         return plot.across_replicates(regrets) | {"exponent": exponent, "exponent_error": error}
@@ -123,8 +123,8 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     """
     late = data.sel(slot=data.slot >= min(FIRST_SLOT, int(data.slot[-1])))
     slots = late.slot.values.astype(float)
-    scales: dict[str, Any] = {"xscale": "log", "yscale": "log", "xlim": (slots[0], slots[-1])}
-    labels: dict[str, Any] = {"xlabel": "slots $t$", "ylabel": "regret $R_t$, rewards in [0, 1]"}
+    scales = roles.ArtistStyle(xscale="log", yscale="log", xlim=(slots[0], slots[-1]))
+    labels = roles.ArtistStyle(xlabel="slots $t$", ylabel="regret $R_t$, rewards in [0, 1]")
     axes = plot.row(canvas, list(REWARDS.values()), sharey=True, **scales, **labels)
     for panel, reward in zip(axes, REWARDS, strict=True):
         curves = late.sel(reward=reward)
@@ -140,7 +140,7 @@ def _draw_guides(panel: plot.Axes, slots: Float[np.ndarray, " R"], end: float, r
     exponent = corrected.regret_exponent(ratio)
     root = np.sqrt(slots) * np.log(np.maximum(slots, 2))
     power = slots**exponent
-    behind: dict[str, Any] = {"linewidth": 0.8, "zorder": 0}
+    behind = roles.ArtistStyle(linewidth=0.8, zorder=0)
     label = r"$\propto \sqrt{t}\,\log t$"
     panel.plot(slots, end * root / root[-1], **roles.PRINTED(**behind), label=label)
     panel.plot(slots, end * power / power[-1], **roles.RIGHT(**behind), label=rf"$\propto t^{{{exponent:.2f}}}$")

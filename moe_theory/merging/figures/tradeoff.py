@@ -83,7 +83,7 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     for words, look in FAMILIES.values():
         axes[0].plot([], [], **look, linestyle="none", markersize=5, label=words)
     for size in (float(data.loaded_bytes.min()), float(data.loaded_bytes.max())):
-        look: dict[str, Any] = {"color": "0.7", "marker": "o", "linestyle": "none", "markersize": _diameter(size, data)}
+        look = roles.ArtistStyle(color="0.7", marker="o", linestyle="none", markersize=_diameter(size, data))
         axes[0].plot([], [], **look, label=f"{size / 1e6:.2f} MB")
     plot.legend(canvas, 3)
 
