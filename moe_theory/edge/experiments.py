@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from moe_theory.core.errors import InvalidValueError
-from moe_theory.core.system import fields
+from moe_theory.core.system import Observe, fields
 from moe_theory.core.tasks import Pool
 from moe_theory.edge import corrected, delays, policies, theory
 from moe_theory.edge.algorithm import Info, State, generalization_error, generalization_error_flushed, system
@@ -109,8 +109,27 @@ observe_limit = fields(
 )
 
 
-def _experiment(name, dims, cells, num_rounds, observe, replicates, record_every=1, policy=policies.adaptive):
-    return Experiment(name, dims, system(dims, policy), cells, num_rounds, record_every, observe, replicates)
+def _experiment(
+    name: str,
+    dims: Dims,
+    cells: Mapping[str, Overrides],
+    *,
+    num_rounds: int,
+    observe: Observe,
+    replicates: int,
+    record_every: int = 1,
+    policy: policies.Policy = policies.adaptive,
+) -> Experiment:
+    return Experiment(
+        name=name,
+        dims=dims,
+        system=system(dims, policy),
+        cells=cells,
+        num_rounds=num_rounds,
+        record_every=record_every,
+        observe=observe,
+        replicates=replicates,
+    )
 
 
 def _servers(*numbers: int, **params: float) -> dict[str, dict[str, float]]:
@@ -123,14 +142,32 @@ def exploration_rounds(params: Params, failure: float = FAILURE, max_delay: int 
     return int(theory.exploration_rounds(int(params.num_experts), rate, scale, failure, max_delay))
 
 
-_FIGURE_3 = FIGURE_3_DIMS, _servers(*FIGURE_3_EXPERTS), FIGURE_3_ROUNDS
-ADAPTIVE = _experiment("figure-3-adaptive", *_FIGURE_3, observe_models, 512, 100)
-NEAREST = _experiment("figure-3-nearest", *_FIGURE_3, observe_errors, 512, 100, policies.nearest)
-FASTEST = _experiment("figure-3-fastest", *_FIGURE_3, observe_errors, 512, 100, policies.fastest)
-LONG = _experiment("figure-3-long", figure_3_dims(50), _servers(50), 30_000, observe_limit, 64, 2500).at(cell_name(50))
-BLIND = dataclasses.replace(  # the same with a router that looks at nothing
-    ADAPTIVE, name="figure-3-blind", system=system(FIGURE_3_DIMS, policies.uniform), observe=observe_errors
+ADAPTIVE = _experiment(
+    "figure-3-adaptive",
+    FIGURE_3_DIMS,
+    _servers(*FIGURE_3_EXPERTS),
+    num_rounds=FIGURE_3_ROUNDS,
+    observe=observe_models,
+    replicates=512,
+    record_every=100,
 )
+NEAREST, FASTEST, BLIND = (  # the last with a router that looks at nothing
+    dataclasses.replace(ADAPTIVE, name=name, system=system(FIGURE_3_DIMS, policy), observe=observe_errors)
+    for name, policy in {
+        "figure-3-nearest": policies.nearest,
+        "figure-3-fastest": policies.fastest,
+        "figure-3-blind": policies.uniform,
+    }.items()
+)
+LONG = _experiment(
+    "figure-3-long",
+    figure_3_dims(50),
+    _servers(50),
+    num_rounds=30_000,
+    observe=observe_limit,
+    replicates=64,
+    record_every=2500,
+).at(cell_name(50))
 MORE_SERVERS = dataclasses.replace(  # than are needed, in runs enough for a difference of 1 %
     ADAPTIVE,
     name="figure-3-more-servers",
@@ -213,9 +250,10 @@ def past_exploration(cells: Sequence[Cell], first: int, count: int, seed: int) -
     return run_cells(long_cells, count, first=first, seed=seed, width=32)
 
 
-def _limit(name, dims, cells, observe) -> Experiment:
+def _limit(name: str, dims: Dims, cells: Mapping[str, Overrides], observe: Observe) -> Experiment:
     measured = Measured(past_exploration, runs_systems=True)
-    return dataclasses.replace(_experiment(name, dims, cells, 1, observe, 2048), measured=measured, is_double=True)
+    experiment = _experiment(name, dims, cells, num_rounds=1, observe=observe, replicates=2048)
+    return dataclasses.replace(experiment, measured=measured, is_double=True)
 
 
 QUIET = 1e-3  # of `noise_scale`, beside signals of length 1
@@ -287,7 +325,12 @@ BY_SERVERS = SERVER_LIMIT.over("num_experts")
 ROUTED_EXPERTS = ENOUGH[0]
 ROUTED_ROUNDS = (300, FIGURE_3_ROUNDS)
 ROUTED = _experiment(
-    "routed", figure_3_dims(ROUTED_EXPERTS), _servers(ROUTED_EXPERTS), FIGURE_3_ROUNDS, observe_assignments, 1024
+    "routed",
+    figure_3_dims(ROUTED_EXPERTS),
+    _servers(ROUTED_EXPERTS),
+    num_rounds=FIGURE_3_ROUNDS,
+    observe=observe_assignments,
+    replicates=1024,
 ).at(cell_name(ROUTED_EXPERTS))
 
 HISTORY_EXPERTS = 10
@@ -330,7 +373,15 @@ def history(setting: SettingValues) -> Experiment:
     """Return the first arrivals under uniform routing, simulated or exact."""
     dims = dataclasses.replace(HISTORY_DIMS, **setting)
     cells = _servers(HISTORY_EXPERTS)
-    experiment = _experiment("history", dims, cells, 60, observe_assignments, replicates=8192, policy=policies.uniform)
+    experiment = _experiment(
+        "history",
+        dims,
+        cells,
+        num_rounds=60,
+        observe=observe_assignments,
+        replicates=8192,
+        policy=policies.uniform,
+    )
     return dataclasses.replace(experiment, of=history, measured=Measured(expected_history) if setting else None)
 
 
