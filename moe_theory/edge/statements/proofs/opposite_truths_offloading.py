@@ -10,8 +10,9 @@ above 2 L - 2 for each server, as L r^L <= r + ... + r^L < r/(1 - r) = (p - s)/s
 no p. Let r = a/b in lowest terms. Then L r^L = 2 means L a^L = 2 b^L, so b^L divides L, which is impossible for b >= 2.
 Without n = n' (22) is even larger.
 
-Robust: any delays, beta, noise and T. If p <= 3 s, as in Fig. 3, also any number of servers and any loads. At one
-server any s and p. For p > 3 s and several servers some loads may make the two sides equal.
+Robust: any delays, beta, noise and T. If a server's last task is not done at T + d_T, L >= 2 tasks still lose 2 L - 2.
+If p <= 3 s, as in Fig. 3, also any number of servers and any loads. At one server any s and p. For p > 3 s and several
+servers some loads may make the two sides equal.
 
 Objection: two opposite ground truths are special, and (22) is right there up to 1/T. With signals along ground truths
 in general position it is off by a fifth at Fig. 3's sizes, for all T. With isotropic features it still counts a task
