@@ -9,8 +9,7 @@ Suppose that outputs are at most B in size, so pi <= e^(2B)/M. Then any other st
 sigma_0/M^2, which is O(sigma_0/M).
 
 Caveat: for the sizes, model updates are O(sigma_0), as for |w_n| = O(sigma_0) with fixed signals, and outputs are
-bounded. The paper's proof has |dw| = sigma_0, and by Lemma 4 outputs are o(1). With signals that become parallel as
-sigma_0 falls models, and so updates, may be longer.
+bounded. The paper's proof has |dw| = sigma_0, and by Lemma 4 outputs are o(1).
 """
 
 import sys
