@@ -20,6 +20,10 @@ HOLDS = {
     "enough-servers-by-figure-3": lambda dims, run: run.params.num_experts >= ENOUGH[0],
     "noisy-samples": lambda dims, run: dims.num_samples >= 2 and run.params.noise_scale > 0,
     "independent-truths": lambda dims, run: True,  # `draw_pool` draws them so
+    "alike-signals": lambda dims, run: True,  # likewise, and the signals of a cluster
+    "bounded-signals": lambda dims, run: True,  # except where an intervention takes it away
+    "independent-types": lambda dims, run: True,
+    "small-rate": lambda dims, run: run.params.learning_rate <= 1.01 * run.params.truth_scale**0.5,
     "few-misrouted": lambda dims, run: misrouted_share(run).mean() <= 0.25,
     "short-delays": lambda dims, run: run.params.max_transfer_delay + run.params.max_execution_delay <= dims.max_delay,
 }

@@ -33,6 +33,7 @@ FREE = (experiments.FREE_SCALE, experiments.FREE_TASKS, experiments.FREE_FEATURE
 
 HOLDS = {
     "orthogonal-signals": lambda dims, run: (run.params.signal_law == ORTHOGONAL) & (run.params.noise_scale == 0),
+    "unit-strengths": lambda dims, run: (run.params.min_strength == 1) & (run.params.max_strength == 1),
     "one-update": lambda dims, run: True,  # `whole_truth` is the fit of all settled runs
 }
 statement = functools.partial(declare, holds=HOLDS)

@@ -10,7 +10,7 @@ length. So k1 + k2 = q (q + 2)/(D (D + 2)). Hence k2 = q (D - q)/(D (D - 1)(D + 
 
 Let e = w - w_t before a task and e+ = S e after it. With Pi = I - u u', E e+ e+' = k1 Pi E[e e'] Pi + k2 tr(Pi E[e e'])
 Pi. Task-independent offloading gives each server independent tasks. So, given the loads, G_T is exactly the mean over
-single experts.
+single experts, once all T tasks are done.
 """
 
 import sys

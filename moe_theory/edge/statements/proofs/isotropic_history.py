@@ -3,9 +3,9 @@
 Suppose that the span of X_t is uniformly random and redrawn for each arrival, whichever server receives it. By symmetry
 and its trace E P_t = (s/p) I. So E|P_t x|^2 = (s/p) |x|^2 for any x that was fixed before.
 
-For a task i of a server let e_l be the server's model minus w_i after l of its tasks. Then e_l = (I - P) e_{l-1} + P
-(w_l - w_i), a sum of two orthogonal parts. So E|e_l|^2 = r E|e_{l-1}|^2 + (1 - r) |w_l - w_i|^2 with r = 1 - s/p. Since
-|e_0| = |w_i|, this unrolls to (34).
+As in the paper's proof, a task counts as learned when it arrives. For a task i of a server let e_l be the server's
+model minus w_i after l of its tasks. Then e_l = (I - P) e_{l-1} + P (w_l - w_i), a sum of two orthogonal parts. So
+E|e_l|^2 = r E|e_{l-1}|^2 + (1 - r) |w_l - w_i|^2 with r = 1 - s/p. Since |e_0| = |w_i|, this unrolls to (34).
 
 Caveat: routing ignores the features. The routing of Algorithm 1 uses them, through outputs that are small compared with
 r in the limit.

@@ -2,7 +2,8 @@
 
 (9) gives the model of the task that ends, and (10) leaves all other models as they are. Let a task of two rounds go to
 server 1, and the next task, of one round, to server 2. Both end together, and (9) changes both models. But (10) for
-either task says that the other server's model stays. Take one feature, one sample X = 1, y = 1, and models 0.
+either task says that the other server's model stays. Take two features, the sample X = (1, 0)', y = sigma_0, and
+models 0.
 
 Robust: any features, samples and number of servers. Delays that differ by one round, which the paper's model allows.
 
@@ -14,11 +15,13 @@ our two conditions.
 import sys
 from fractions import Fraction
 
-models = [Fraction(0), Fraction(0)]
+SAMPLE, OUTPUT = (1, 0), 1  # in units of sigma_0
+models = [(Fraction(0), Fraction(0)), (Fraction(0), Fraction(0))]
 ends = [1 + 2, 2 + 1]  # the round of arrival and the delay
 before = list(models)
 for server in (0, 1):
-    models[server] += (1 - models[server]) / Fraction(1)  # (9): X (X'X)^-1 (y - X'w)
+    left = OUTPUT - sum(x * w for x, w in zip(SAMPLE, models[server], strict=True))  # (9): X (X'X)^-1 (y - X'w)
+    models[server] = tuple(w + x * left for x, w in zip(SAMPLE, models[server], strict=True))
 moved = sum(after != first for after, first in zip(models, before, strict=True))
 is_violated = ends[0] == ends[1] and moved > 1
 print(f"models that move in round {ends[0]}: {moved}; stated {1}")

@@ -13,9 +13,9 @@ Robust: M, N, eta. It does not matter how experts learn and which of them is cho
 
 Objection: pi is 1/M only where outputs are 0. To first order in outputs this holds, as the statement says.
 
-Caveat: beta = 1, and noise orthogonal to all signals. Delays change the order of rounds, not their sum, once all
-pending rounds are in. First order holds for a fixed number of rounds. The terms that the softmax adds in each round are
-not bounded here.
+Caveat: first order holds for a fixed number of rounds. The terms that the softmax adds in each round are not bounded
+here. Noise may be orthogonal to all signals instead of none. Delays change the order of rounds, not their sum, once all
+pending rounds are in.
 """
 
 import sys
