@@ -8,7 +8,11 @@ HOLDS = {
     "active-experts": lambda dims, run: (
         1 <= int(run.params.num_active) <= int(run.params.num_experts) <= dims.max_experts
     ),
-    "bounded-loss": lambda dims, run: True,  # all losses of the experiments are
+    # As all losses, samples, routers and networks of the experiments are.
+    **dict.fromkeys(
+        ("bounded-loss", "iid-samples", "lipschitz-loss", "own-weights", "short-inputs", "softmax-gates"),
+        lambda dims, run: True,
+    ),
     "mask-dimension": lambda dims, run: not run.params.whole_router,
     "finite-dimension": lambda dims, run: not run.params.whole_router,
 }

@@ -8,6 +8,8 @@ log(4/delta)), and the probability is delta. A larger eps makes it smaller. This
 (10) requires exp(-eps^2 m/2) <= 1/4. E phi >= 0, as L_S - L_S' has mean 0 for each f. So eps^2 m/2 is at least log G +
 log(4/delta) >= log 4, as G >= 1 and delta <= 1. Two of the steps, (15) and (20), fail as printed, and we only show that
 (22) follows from them.
+
+Caveat: (22) does not say which mask E phi is for. We take the mask with the largest mean.
 """
 
 import sys

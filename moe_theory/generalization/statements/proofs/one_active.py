@@ -3,8 +3,8 @@
 The bound. At a d_N that is the same for both, k (1 + log(T/k)) grows with k.
 
 The gap. Let the logits' class contain c g with g for every c > 0, gates be as in (5), the loss continuous in [0, 1],
-without ties. As c grows, the gate of the largest logit tends to 1. So f of F(T, 1) is the limit of members of F(T, k),
-and so are L_S and L_D. Hence sup |L_S - L_D| over F(T, 1) is at most that over F(T, k), for every sample. It can be
+and no logits tie. As c grows, the gate of the largest logit tends to 1. So f of F(T, 1) is the limit of members of F(T,
+k), and so are L_S and L_D. Hence sup |L_S - L_D| over F(T, 1) is at most that over F(T, k), for every sample. It can be
 less. Let T = 2, H = {+1, -1}, logits v x and 0, x = 1 or 100, two samples, fair labels, loss clip((1 - y f)/2, 0, 1).
 At k = 1 f is constant, with a gap of 1/2 if labels agree, 1/4 in the mean. At k = 2 also f = tanh(v x/2). With e^v = 2,
 if labels and inputs both differ, the gap is (f(100) - f(1))/4, near 1/6. So the mean is at least nearly 7/24. With a

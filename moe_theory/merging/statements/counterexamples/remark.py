@@ -3,7 +3,7 @@
 The program computes two things. The first is the right side of (6) divided by d sqrt(T) log T, which stays bounded if
 the remark is true. The second is the sum of nu_1 rho^h over the picked leaves, which (6) writes as T. The tree has the
 threshold (2), both halves of a split can be picked, and the shallowest leaf always is. C = nu_1 = v = S = lambda = 1,
-the effective dimension is 10 and rho = 0.9. delta is 0.1 in (6) and 1 in (2).
+the effective dimension is 10, rho = 0.9 and delta = 0.1.
 """
 
 import math
@@ -14,7 +14,7 @@ DIMENSION, RATIO, DELTA = 10, 0.9, 0.1
 
 def right_side(slots: float) -> float:
     """Return the right side of (6), with 0 for its term with J, which is the least value."""
-    candidates = 2 ** (1 / (1 - RATIO)) * slots / math.log(slots)  # N of Lemma 1
+    candidates = 2 ** (1 / (1 - RATIO)) * slots / math.log(slots / DELTA)  # N of Lemma 1
     information = DIMENSION * math.log1p(slots * candidates) + 2
     neural = 3 * math.sqrt(slots * information) * (math.sqrt(information - 2 * math.log(DELTA)) + 2)
     return neural + slots + 1
@@ -27,7 +27,7 @@ def largest_sums(horizons: list[int]) -> list[float]:
         total, pulls = total + RATIO**depth, pulls + 1
         if slot in horizons:
             found.append(total)
-        if pulls >= math.log(slot) * RATIO ** (-2 * depth):
+        if pulls >= math.log(slot / DELTA) * RATIO ** (-2 * depth):
             pulls, unsplit = 0, unsplit - 1
         if unsplit == 0:
             depth, unsplit = depth + 1, 2 ** (depth + 1)

@@ -4,10 +4,7 @@ The bound (6) ends in + T + 1, and its other terms are not negative. So it is O(
 dimension d grows at least like sqrt(T)/log T. At the paper's rho = 0.3, d is O(T^(1/4)).
 
 d is log det(I + M/lambda)/log(1 + T N/lambda), with the NTK matrix M of all candidates X_T. Let D be the number of
-different candidates, and a the largest diagonal entry of M. Its rank is at most D, its trace at most a
-X_T
-, and
-X_T
+different candidates, and a the largest diagonal entry of M. Its rank is at most D, its trace at most a |X_T|, and |X_T|
 <= T N from some T on, by Lemma 1. So log det(I + M/lambda) <= D log(1 + a T N/lambda), and d <= D max(1, a). A node has
 one candidate, found by optimization. Let c = (C^2/nu_1^2) log(2/delta) > 0. After the root, a split at depth h takes at
 least c rho^(-2h) pulls of its own. There are at most 2^h splits above depth h, T rho^(2h)/c below, and two nodes a
