@@ -53,28 +53,24 @@ CLUSTERS.also("lemma-11.union", role="step")
     OF_TASKS,
     probability(at_least=1 - experiments.FAILURE),
     labels=lambda run: [f"N = {int(run.params.num_clusters)}, M = {int(run.params.num_experts)}"],
-    hypotheses=["more-experts-than-tasks"],
     instead="lemma-11.two-tasks",
 )
 @TASKS.intervention(
     "lemma-11.tasks-later",
     LATER_TASKS,
     probability(at_least=1 - experiments.FAILURE),
-    hypotheses=["more-experts-than-tasks"],
 )
 @CLUSTERS.charitable(
     "lemma-11.clusters",
     OF_CLUSTERS,
     probability(at_least=1 - experiments.FAILURE),
     labels=lambda run: [f"K = {int(run.params.num_clusters)}, M = {int(run.params.num_experts)}"],
-    hypotheses=["fewer-experts-than-tasks"],
     instead="lemma-11.two-clusters",
 )
 @CLUSTERS.intervention(
     "lemma-11.clusters-later",
     LATER_CLUSTERS,
     probability(at_least=1 - experiments.FAILURE),
-    hypotheses=["fewer-experts-than-tasks"],
 )
 def no_set_is_empty(run) -> np.ndarray:
     sets = run.records.sets[np.searchsorted(run.rounds, experiments.stage_rounds(run.params))][
@@ -97,8 +93,8 @@ TASKS.step("lemma-11.union", OF_TASKS, identity(within=1e-9), labels=BY_SIZES, e
 )
 
 
-@TASKS.replacement("lemma-11.two-tasks", OF_TASKS, identity(within=0), hypotheses=["more-experts-than-tasks"])
-@CLUSTERS.replacement("lemma-11.two-clusters", OF_CLUSTERS, identity(within=0), hypotheses=["fewer-experts-than-tasks"])
+@TASKS.replacement("lemma-11.two-tasks", OF_TASKS, identity(within=0))
+@CLUSTERS.replacement("lemma-11.two-clusters", OF_CLUSTERS, identity(within=0))
 def num_rounds_with_one_set(run) -> np.ndarray:
     sets = run.records.sets[run.rounds <= experiments.stage_rounds(run.params), : int(run.params.num_experts)]
     return np.sum(np.all(sets == sets[:, :1], axis=1), axis=0).astype(float)

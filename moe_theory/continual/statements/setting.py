@@ -11,6 +11,8 @@ from moe_theory.verification import statement as declarations
 HOLDS = {
     "truth-scale-in-range": lambda dims, run: 0 < run.params.truth_scale < 1,
     "small-truths": has_small_truths,
+    "bounded-features": lambda dims, run: run.params.noise_scale <= 1,  # signals are c w_n, or of unit length
+    "full-rank": lambda dims, run: dims.num_samples == 1 or run.params.noise_scale > 0,
     "small-noise": lambda dims, run: run.params.noise_scale <= run.params.truth_scale,
     "constant-strength": lambda dims, run: run.params.min_strength == run.params.max_strength,
     "one-expert": lambda dims, run: run.params.num_experts == 1,
@@ -23,6 +25,7 @@ HOLDS = {
     "past-exploration": lambda dims, run: run.rounds[-1] > stage_rounds(run.params),
     "no-termination": lambda dims, run: not run.params.terminate,
     "positive-perturbation": lambda dims, run: run.params.perturbation_scale > 0,
+    "positive-threshold": lambda dims, run: run.params.termination_threshold > 0,
     "large-perturbation": lambda dims, run: run.params.perturbation_scale >= 100,
     "norm-not-squared": lambda dims, run: run.params.locality_power == 1,
 }

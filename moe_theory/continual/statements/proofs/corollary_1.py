@@ -1,7 +1,7 @@
-"""Corollary 1 with 1/lambda for lambda holds if noise is O(sigma_0) and both samples have the same strength.
+"""Corollary 1 with 1/lambda for lambda holds for noise O(sigma_0) and one signal and strength in both samples.
 
-Claim. For noise of order sigma_0 and one strength beta in both samples, probabilities differ by O(sigma_0^1.5/lambda) =
-O(sigma_0^.25), with probability 1 - o(1). This is Lemma 2's constant times Lemma 1's gap.
+Claim. For noise of order sigma_0 and one signal and strength beta in both samples, probabilities differ by
+O(sigma_0^1.5/lambda) = O(sigma_0^.25), with probability 1 - o(1). This is Lemma 2's constant times Lemma 1's gap.
 
 Proof. (a) Let no output of the two arrivals differ by more than e. Expert m is chosen where r_m exceeds max_{j != m}
 (h_j + r_j) - h_m. This threshold moves by at most 2 e, and r_m has density at most 1/lambda. So |p_m - p^_m| <= 2

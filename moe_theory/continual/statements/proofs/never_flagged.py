@@ -13,6 +13,8 @@ with any constant.
 
 Objection: M is meant to be fixed, but M = Omega(N ln N) sets no limit to it, and T2 contains M. With orthogonal
 signals, or alpha = o(sigma_0^.75), A stays in reach, and gates are fixed soon, the condition that we add.
+
+Caveat: M grows like ln 1/sigma_0 as sigma_0 falls.
 """
 
 import sys
