@@ -1,5 +1,6 @@
 """Words of a statement's card: verdict, certainty, evidence and commands."""
 
+import functools
 import itertools
 import re
 from collections import Counter
@@ -21,6 +22,7 @@ from moe_theory.report.wording import (
     unsaid,
 )
 from moe_theory.verification.catalog import statements
+from moe_theory.verification.recorded import judged_statements
 from moe_theory.verification.status import CAVEATED, PROVED, Cause, Judged, StatementStatus, listed
 from moe_theory.verification.verdict import Proof, Role, Statement, Status, Verdict
 
@@ -123,13 +125,24 @@ def reasons(judgement: Judged) -> list[str]:
     status = statement_status(judgement)
     statement = judgement.statement
     if status == StatementStatus.NOT_JUDGED:
-        return [unsaid(judgement)]
+        labels = _recorded_labels(statement.paper)
+        if statement.name not in labels:
+            return [unsaid(judgement)]
+        return [unsaid(judgement), f"In the recorded results it is {labels[statement.name]}."]
     paragraphs = [statement.why, statement.untestable, statement.undecided]
     if not any(paragraphs):
         paragraphs = [unsaid(judgement)]
     if status == StatementStatus.OPEN:
         paragraphs.append(statement.note)
     return [paragraph for paragraph in paragraphs if paragraph]
+
+
+@functools.cache
+def _recorded_labels(paper: str) -> dict[str, str]:
+    if paper not in paper_names():
+        return {}
+    judgements = judged_statements(paper)
+    return {judgement.statement.name: label(judgement) for judgement in judgements if judgement.by_reading}
 
 
 def certainty(judgement: Judged, verdicts: Sequence[Verdict], folder: Path | None, failing: Sequence[str]) -> str:

@@ -22,10 +22,13 @@ SCREEN = 40  # lines of 120 columns
 MOST_WORDS = 320  # of a card
 
 
-def test_a_statement_that_was_not_run_names_its_claims():
+def test_a_statement_that_was_not_run_names_its_claims_and_recorded_status():
     (untested,) = recorded.judged_with_searches(statements("edge.equation-30"), [])
     assert cards.label(untested) == "NOT RUN"
-    assert cards.reasons(untested) == ["There is no verdict on edge.equation-30.pairs."]
+    assert cards.reasons(untested) == [
+        "There is no verdict on edge.equation-30.pairs.",
+        "In the recorded results it is FALSE.",
+    ]
 
 
 def test_a_line_fits_into_the_terminal():
