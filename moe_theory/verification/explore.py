@@ -41,9 +41,6 @@ class Axis(NamedTuple):
     def is_log(self) -> bool:
         return not isinstance(self.values[0], str) and Span(self.values[0], self.values[-1]).is_log
 
-    def place(self, value: Any) -> float:
-        return self.values.index(value) if isinstance(value, str) else value
-
 
 class Point(NamedTuple):
     coordinates: Coordinates
@@ -62,9 +59,6 @@ class Search:
 
     def settings(self, coordinates: Coordinates) -> dict[str, Any]:
         return {axis.name: value for axis, value in zip(self.axes, coordinates, strict=True)}
-
-    def places(self, coordinates: Coordinates) -> tuple[float, ...]:
-        return tuple(axis.place(value) for axis, value in zip(self.axes, coordinates, strict=True))
 
     @property
     def point_error(self) -> float:
