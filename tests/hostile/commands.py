@@ -242,7 +242,7 @@ def broken(outcome: Outcome) -> list[str]:
 def recorded_run() -> str:
     """Return the document of a small run."""
     with tempfile.TemporaryDirectory() as folder:
-        words = ["verify", "generalization.theorem-1", "--reading", "quick", "--replicates", "64", "--out", folder]
+        words = ["verify", "generalization.theorem-1.fixed-router", "--replicates", "64", "--out", folder]
         subprocess.run([sys.executable, "-m", "moe_theory", *words], capture_output=True, check=False)
         return Path(folder, "verdicts.json").read_text()
 
