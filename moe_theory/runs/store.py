@@ -141,7 +141,7 @@ class Store:
                     database.execute("PRAGMA synchronous=FULL")
                     self._databases[file] = database
                 yield self._databases[file]
-            except (OSError, sqlite3.Error) as failure:
+            except (OSError, sqlite3.Error, UnicodeDecodeError) as failure:  # the last of a name in a damaged file
                 reason = getattr(failure, "strerror", None) or failure
                 advice = WAY_OUT
                 if not isinstance(failure, (OSError, sqlite3.OperationalError)):
