@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from moe_theory.core.errors import DamagedError
+from moe_theory.core.errors import DamagedError, InvalidValueError
 from moe_theory.core.papers import paper_names
 from moe_theory.plot.document import Document
 from moe_theory.plot.markdown import code, paragraphs
@@ -147,6 +147,8 @@ def of_other_data(folders: Sequence[Path]) -> PaperRecord:
 
     Raises: DamagedError for verdicts on several papers or data sets, or none, or for a claim without a verdict.
     """
+    if not folders:
+        raise InvalidValueError("there is no run on other data. Name its folder.", argument="folders")
     report = read_printed(folders)
     pairs = {(verdict.paper, verdict.data) for verdict in report.verdicts}
     if len(pairs) != 1:

@@ -11,7 +11,7 @@ import pytest
 from refusals import refusal
 
 from moe_theory import cli
-from moe_theory.core.errors import DamagedError, DeclarationError
+from moe_theory.core.errors import DamagedError, DeclarationError, InvalidValueError
 from moe_theory.report import pages, record
 from moe_theory.runs.store import Store
 from moe_theory.verification import Status, Verdict, challenges, proofs, recorded, registry
@@ -125,6 +125,7 @@ def test_runs_on_other_data_are_kept_beside_the_record(tmp_path):
     assert kept.path.name == "recorded-fashion-mnist.json"
     assert kept.counts == {"verdicts": len(CLAIMS)}
     refusal(DamagedError, record.of_other_data, [folder_of(tmp_path, runs[0], name="part")])
+    assert refusal(InvalidValueError, record.of_other_data, []).argument == "folders"
 
 
 def kept_search(folder: Path, statement: str, settings: int) -> Challenge:
