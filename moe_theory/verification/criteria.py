@@ -12,35 +12,11 @@ import numpy as np
 from jaxtyping import Float
 
 from moe_theory.core.errors import DeclarationError
-from moe_theory.verification.intervals import (
-    Intervals,
-    asymptotic_end,
-    contrast_limits,
-    contrast_samples,
-    doubt_of_logs,
-    last_decades,
-    mean_and_error,
-    rounding_of,
-    scheme_for,
-    slope_weights,
-    student_intervals,
-    varies,
-)
-from moe_theory.verification.judgement import (
-    Bounds,
-    Decision,
-    Known,
-    Values,
-    judge_counterexample,
-    judge_identity,
-    judge_limit_probability,
-    judge_limit_rate,
-    judge_means,
-    judge_probability,
-    judge_slopes,
-)
+from moe_theory.verification import intervals, judgement
+from moe_theory.verification.intervals import last_decades, mean_and_error, slope_weights, varies
+from moe_theory.verification.judgement import Bounds, Decision, Known, Values
 from moe_theory.verification.ranges import Range
-from moe_theory.verification.verdict import Curve, Trend
+from moe_theory.verification.verdict import Curve, Status, Trend
 
 Side = Literal["at_most", "at_least", "equal"]
 ONE_SIDED = ("at_most", "at_least")
@@ -78,18 +54,14 @@ class Samples(NamedTuple):
         return Samples(*parts)
 
 
-class Prior(NamedTuple):
-    ranges: Mapping[str, Range] = {}  # of what is "observed", "predicted" and "scale"
-    is_computed: bool = False  # whether nothing random enters
-
-
 class Compared(NamedTuple):
     observed: Values
     predicted: Values  # of a rate (B, 1), its exponent
     allowed: Values  # the margin in the difference's own unit
-    trivial: Values | None = None  # the bound that holds anyway
-    known: Known = Known()
-    is_computed: bool = False  # whether nothing random enters
+    trivial: Values | None  # the bound that holds anyway
+    ranges: Mapping[str, Range]  # of what is "observed", "predicted" and "scale"
+    is_computed: bool  # whether nothing random enters
+    error: float | None  # of all interim analyses together
 
 
 class InterimResult(NamedTuple):
@@ -155,27 +127,22 @@ class Criterion:
             ("trivial", "trivial", self.trivial),
         ]
 
-    def compared(self, samples: Samples, prior: Prior, error: float | None = None) -> Compared:
-        """Return the values to compare, at this error of all interim analyses.
-
-        Raises: DeclarationError for contradictory declarations.
-        """
+    def compared(
+        self, samples: Samples, ranges: Mapping[str, Range], is_computed: bool, error: float | None = None
+    ) -> Compared:
+        """Return the values to compare. Raises: DeclarationError for an exact claim whose replicates differ."""
         observed, predicted, _, trivial = samples
         if predicted is None:  # of an identity or a counterexample 0, of a limit what the probability tends to
             predicted = np.full_like(observed, self.side == "at_least")
         allowed = self._allowed(samples, predicted)
         if trivial is None and self.is_of_events and not self.is_over_grid:
             trivial = np.full_like(observed, self.side != "at_least")
-        if prior.is_computed and any(varies(part).any() for part in (observed, predicted, allowed)):
+        if is_computed and any(varies(part).any() for part in (observed, predicted, allowed)):
             raise DeclarationError("it is declared exact, and its replicates differ: something random enters")
-        prior_bounds = self._known(prior, observed, predicted, allowed)._replace(error=error)
-        return Compared(observed, predicted, allowed, trivial, known=prior_bounds, is_computed=prior.is_computed)
+        return Compared(observed, predicted, allowed, trivial, ranges=ranges, is_computed=is_computed, error=error)
 
     def _allowed(self, samples: Samples, predicted: Values) -> Values:
         return np.full_like(predicted, self.margin)
-
-    def _known(self, prior: Prior, observed: Values, predicted: Values, allowed: Values) -> Known:
-        return Known()
 
     def decide(self, samples: Compared, error: float) -> Decision:
         """Decide at this error. Raises: DeclarationError for undecidable samples."""
@@ -210,22 +177,19 @@ class _OfMeans(Criterion):
     def _allowed(self, samples: Samples, predicted: Values) -> Values:
         return (np.abs(predicted) if samples.scale is None else samples.scale) * self.margin
 
-    def _known(self, prior: Prior, observed: Values, predicted: Values, allowed: Values) -> Known:
-        observed_bounds = _declared_bounds(prior, "observed", observed)
-        predicted_bounds = _declared_bounds(prior, "predicted", predicted)
-        difference = observed_bounds.less(predicted_bounds)
-        if self.margin == 0:
-            return Known(difference, Bounds(0.0, 0.0))
-        scale = _declared_bounds(prior, "scale", allowed / self.margin)
-        if self.scale is None:  # |predicted|
-            is_apart = np.sign(predicted_bounds.low) == np.sign(predicted_bounds.high)
-            least, most = np.sort(np.abs(np.broadcast_arrays(*predicted_bounds)), axis=0)
-            scale = Bounds(np.where(is_apart, least, 0.0), most)
-        return Known(difference, scale.times(self.margin))
-
     def decide(self, samples: Compared, error: float) -> Decision:
-        difference = samples.observed - samples.predicted
-        return judge_means(difference, samples.allowed, error, self.kind, samples.known)
+        predicted_bounds = _declared_bounds(samples, "predicted", samples.predicted)
+        difference = _declared_bounds(samples, "observed", samples.observed).less(predicted_bounds)
+        allowed = Bounds(0.0, 0.0)
+        if self.margin:
+            scale = _declared_bounds(samples, "scale", samples.allowed / self.margin)
+            if self.scale is None:  # |predicted|
+                is_apart = np.sign(predicted_bounds.low) == np.sign(predicted_bounds.high)
+                least, most = np.sort(np.abs(np.broadcast_arrays(*predicted_bounds)), axis=0)
+                scale = Bounds(np.where(is_apart, least, 0.0), most)
+            allowed = scale.times(self.margin)
+        known = Known(difference, allowed, samples.error)
+        return judgement.judge_means(samples.observed - samples.predicted, samples.allowed, error, self.kind, known)
 
 
 class Equality(_OfMeans):
@@ -263,7 +227,22 @@ class Identity(Criterion):
     is_of_instances = True
 
     def decide(self, samples: Compared, error: float) -> Decision:
-        return judge_identity(samples.observed, self.margin, error)
+        """Decide, with the interval from 0 to the largest error.
+
+        The smallest discrepancy is the frequency at which a violation appears with probability 1 - `error` (binomial).
+        """
+        largest = self._measured(samples)[0]
+        worst = int(np.argmax(largest))
+        return Decision(
+            Status.SUPPORTED if largest[worst] <= self.margin else Status.REFUTED,
+            worst,
+            low=np.zeros_like(largest),
+            high=largest,
+            margin=self.margin,
+            smallest_discrepancy=float(-np.expm1(np.log(error) / len(samples.observed))),
+            method="largest error seen",
+            is_exact=True,
+        )
 
     def _measured(self, samples: Compared) -> tuple[Float[np.ndarray, " V"], Float[np.ndarray, " V"]]:
         largest = np.abs(samples.observed).max(axis=0)
@@ -287,7 +266,7 @@ class Probability(_OfEvents):
     def decide(self, samples: Compared, error: float) -> Decision:
         at_most = self.side == "at_most"
         claimed = samples.predicted.mean(axis=0)
-        return judge_probability(samples.observed, claimed, self.margin, error, at_most=at_most)
+        return judgement.judge_probability(samples.observed, claimed, self.margin, error, at_most=at_most)
 
 
 class ConstructedCounterexample(_OfEvents):
@@ -298,7 +277,11 @@ class ConstructedCounterexample(_OfEvents):
     is_of_instances = True
 
     def decide(self, samples: Compared, error: float) -> Decision:
-        return judge_counterexample(samples.observed, samples.predicted.mean(axis=0) + self.margin, error)
+        allowed = samples.predicted.mean(axis=0) + self.margin
+        decision = judgement.judge_probability(samples.observed, allowed, 0.0, error, at_most=True)
+        if decision.status is Status.REFUTED:
+            return decision
+        return decision._replace(status=Status.INCONCLUSIVE)  # nothing supports a counterexample
 
 
 class _Limit(Criterion):
@@ -332,7 +315,7 @@ class LimitProbability(_Limit, _OfEvents):
 
     def decide(self, samples: Compared, error: float) -> Decision:
         at_most = self.side == "at_most"
-        return judge_limit_probability(samples.observed, self._places, self.margin, error, at_most=at_most)
+        return judgement.judge_limit_probability(samples.observed, self._places, self.margin, error, at_most=at_most)
 
     def outcome(self, samples: Compared, labels: list[str], error: float) -> InterimResult:
         """Decide, with the frequency of failures two decades before the end as trend."""
@@ -370,13 +353,20 @@ class Rate(Criterion):
     def outcome(self, samples: Compared, labels: list[str], error: float) -> InterimResult:
         """Decide by slopes, with the means around the claimed power as curve."""
         abscissa = np.asarray(self.abscissa, np.float64)
-        around = student_intervals(samples.observed, scheme_for(samples.observed, error))
+        around = intervals.student_intervals(samples.observed, intervals.scheme_for(samples.observed, error))
         weights, names = self._contrasts(abscissa)
-        slopes = contrast_samples(samples.observed, weights)
+        slopes = intervals.contrast_samples(samples.observed, weights)
         exponents = np.broadcast_to(self._exponents(samples), slopes.shape)
         allowed = np.broadcast_to(samples.allowed, slopes.shape)
-        prior = _known_of_logs(slopes, weights, exponents, samples, around)
-        decision = self._judge(slopes, exponents, allowed, error, self.side or "equal", prior)
+        if samples.is_computed:
+            bounds = Bounds((slopes - exponents)[0], (slopes - exponents)[0])
+            known = Known(bounds, Bounds(allowed[0, 0], allowed[0, 0]), samples.error)
+        else:
+            low, high = intervals.contrast_limits(around, weights)
+            claimed = exponents.mean(axis=0)  # the same for all replicates
+            doubt = intervals.doubt_of_logs(samples.observed)
+            known = Known(doubt=doubt, from_means=Bounds(low - claimed, high - claimed))
+        decision = self._judge(slopes, exponents, allowed, error, known)
         method = decision.method.replace("Student's t", "delta method, Student's t")
         decision = decision._replace(method=method, error=None)
         measured = slopes.mean(axis=0)
@@ -395,7 +385,7 @@ class Rate(Criterion):
         )
 
     def _contrasts(self, abscissa: Float[np.ndarray, " V"]) -> tuple[Float[np.ndarray, "C V"], list[str]]:
-        end, end_name = asymptotic_end(abscissa)
+        end, end_name = intervals.asymptotic_end(abscissa)
         weights = np.stack([slope_weights(abscissa, places) for places in (slice(None), end)])
         names = ["slope", f"slope at the {end_name} end"]
         if len(abscissa) == 2:
@@ -408,14 +398,33 @@ class Rate(Criterion):
     def _exponent(self, samples: Compared, exponents: Values) -> float:
         return float(exponents.mean())
 
-    _judge: ClassVar[Callable[..., Decision]] = staticmethod(judge_slopes)
+    def _judge(self, slopes: Values, exponents: Values, allowed: Values, error: float, known: Known) -> Decision:
+        """Decide: all slopes for support, the last for refutation."""
+        decision = judgement.judge_means(slopes - exponents, allowed, error, self.side or "equal", known)
+        margins = allowed.mean(axis=0)
+        # How surely a slope is too high, or too low.
+        above = decision.low - margins
+        below = -decision.high - margins
+        beyond = {"at_most": above, "at_least": below}.get(str(self.side), np.maximum(above, below))
+        if decision.status is not Status.REFUTED:
+            return decision
+        if beyond[-1] <= 0:
+            return decision._replace(status=Status.INCONCLUSIVE)
+        return decision._replace(worst=len(beyond) - 1)
 
     def _trend(self, measured: Float[np.ndarray, " C"], decision: Decision) -> Trend | None:
         """Return a number before the end of the grid, if any."""
 
 
 class LimitRate(_Limit, Rate):
-    """Test that the slope of log means at a grid's end, where it no longer bends, is the exponent."""
+    """Test that a quantity is O(), Omega() or Theta() of a power of x, with any constant, in a limit.
+
+    Its slope of log means over log x there is at_most, at_least or equal to the exponent. The columns are the bending,
+    with exponent 0, and the slope over the last decade, whose difference from the slope over the decade before is the
+    bending. SUPPORTED if the slope is within the margin, and is shown not to bend towards the other side by more than
+    the margin. REFUTED if it is beyond the margin, and is shown not to bend back by more than the margin. A slope that
+    still bends towards the other decision is left open.
+    """
 
     kind = "limit_rate"
 
@@ -425,7 +434,7 @@ class LimitRate(_Limit, Rate):
             yield "margin=0.0 must be above 0: no sample shows that a slope does not bend at all. Say how much it may."
 
     def _contrasts(self, abscissa: Float[np.ndarray, " V"]) -> tuple[Float[np.ndarray, "C V"], list[str]]:
-        _, end_name = asymptotic_end(abscissa)
+        _, end_name = intervals.asymptotic_end(abscissa)
         window = last_decades(abscissa, 2)
         last = last_decades(abscissa, 1)
         before = slope_weights(abscissa, window[: 1 - len(last)])
@@ -438,7 +447,16 @@ class LimitRate(_Limit, Rate):
     def _exponent(self, samples: Compared, exponents: Values) -> float:
         return float(samples.predicted.mean())
 
-    _judge = staticmethod(judge_limit_rate)
+    def _judge(self, slopes: Values, exponents: Values, allowed: Values, error: float, known: Known) -> Decision:
+        decision = super()._judge(slopes, exponents, allowed, error, known)
+        margin = float(allowed.mean())
+        status = decision.status
+        is_above = decision.low[1] > margin
+        bends_back = decision.low[0] < -margin if is_above else decision.high[0] > margin
+        if status is Status.REFUTED and bends_back:
+            status = Status.INCONCLUSIVE
+        discrepancy = judgement.detectable_slope(slopes, (decision.high - decision.low) / 2, margin)
+        return decision._replace(status=status, worst=1, margin=margin, smallest_discrepancy=discrepancy)
 
     def _trend(self, measured: Float[np.ndarray, " C"], decision: Decision) -> Trend:
         return Trend("", float(measured[0]), float(decision.low[0]), float(decision.high[0]))
@@ -524,10 +542,10 @@ def _side(**sides: Any) -> tuple[Side, Any]:
     return named_sides[0]  # pyright: ignore[reportReturnType]
 
 
-def _declared_bounds(prior: Prior, name: str, values: Values) -> Bounds:
-    if prior.is_computed:
+def _declared_bounds(samples: Compared, name: str, values: Values) -> Bounds:
+    if samples.is_computed:
         return Bounds(values[0], values[0])
-    declared = prior.ranges.get(name)
+    declared = samples.ranges.get(name)
     if declared is None:
         return Bounds()
     if declared.is_constant:
@@ -535,7 +553,7 @@ def _declared_bounds(prior: Prior, name: str, values: Values) -> Bounds:
             raise DeclarationError(f"what is {name} is declared the same for all replicates, and differs")
         return Bounds(values[0], values[0])
     low, high, _ = declared
-    slack = rounding_of(values, low, high)
+    slack = intervals.rounding_of(values, low, high)
     outside = (values < low - slack) | (values > high + slack)
     if outside.any():
         raise DeclarationError(
@@ -544,18 +562,6 @@ def _declared_bounds(prior: Prior, name: str, values: Values) -> Bounds:
             "Declare the range that it has."
         )
     return Bounds(low, high)
-
-
-def _known_of_logs(
-    contrasts: Values, weights: np.ndarray, claimed: Values, samples: Compared, means: Intervals
-) -> Known:
-    if samples.is_computed:
-        difference = (contrasts - claimed)[0]
-        margin = samples.allowed[0, 0]
-        return Known(Bounds(difference, difference), Bounds(margin, margin), samples.known.error)
-    low, high = contrast_limits(means, weights)
-    exponents = claimed.mean(axis=0)  # the same for all replicates
-    return Known(doubt=doubt_of_logs(samples.observed), from_means=Bounds(low - exponents, high - exponents))
 
 
 def _curve(labels: list[str], *parts: np.ndarray) -> Curve:

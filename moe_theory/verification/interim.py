@@ -8,7 +8,7 @@ from collections.abc import Mapping, Set
 
 from moe_theory.core.errors import OWN_CODE
 from moe_theory.verification.claim import Claim, Runs
-from moe_theory.verification.criteria import Identity, Prior, Samples
+from moe_theory.verification.criteria import Identity, Samples
 from moe_theory.verification.evidence import collect_sample, reason_of
 from moe_theory.verification.intervals import is_dependent
 from moe_theory.verification.verdict import Look, Status, Stop, Verdict
@@ -43,7 +43,7 @@ def examine(claim: Claim, samples: Samples, labels: list[str], error: float, bla
     Raises: DeclarationError for samples without a verdict, such as means without a logarithm.
     """
     criterion = claim.criterion
-    compared = criterion.compared(samples, Prior(claim.ranges, claim.is_computed), blank.error)
+    compared = criterion.compared(samples, claim.ranges, claim.is_computed, blank.error)
     outcome = criterion.outcome(compared, labels, error)
     decision = outcome.decision
     worst = decision.worst

@@ -53,9 +53,6 @@ class Known(NamedTuple):
     from_means: Bounds = Bounds()  # of the mean difference, where t is not to be trusted with the difference itself
 
 
-NOTHING = Known()
-
-
 class Decision(NamedTuple):
     status: Status
     worst: int  # the component that decides, or comes nearest to deciding otherwise
@@ -69,23 +66,6 @@ class Decision(NamedTuple):
     error: float | None = None  # of intervals that hold at all looks together
 
 
-def judge_slopes(
-    slopes: Values, exponents: Values, allowed: Values, error: float, side: str, known: Known = NOTHING
-) -> Decision:
-    """Test that slopes are at_most, at_least or equal to exponents: all for support, the last for refutation."""
-    judgement = judge_means(slopes - exponents, allowed, error, side, known)
-    margins = allowed.mean(axis=0)
-    # How surely a slope is too high, or too low.
-    above = judgement.low - margins
-    below = -judgement.high - margins
-    beyond = {"at_most": above, "at_least": below, "equal": np.maximum(above, below)}[side]
-    if judgement.status is Status.REFUTED and beyond[-1] <= 0:
-        return judgement._replace(status=Status.INCONCLUSIVE)
-    if judgement.status is Status.REFUTED:
-        return judgement._replace(worst=len(beyond) - 1)
-    return judgement
-
-
 SIGNS: dict[str, tuple[int, ...]] = {  # of a difference that must not be large, by the claim's kind or its slope's side
     "equality": (1, -1),
     "equal": (1, -1),
@@ -97,7 +77,7 @@ SIGNS: dict[str, tuple[int, ...]] = {  # of a difference that must not be large,
 }
 
 
-def judge_means(difference: Values, allowed: Values, error: float, side: str, known: Known = NOTHING) -> Decision:
+def judge_means(difference: Values, allowed: Values, error: float, side: str, known: Known) -> Decision:
     """Test means of observed - predicted, with the `SIGNS` of the side, for all components at once.
 
     They must be at most the allowed means, strictly below for an ordering.
@@ -171,19 +151,6 @@ def _method(bounds: Bounds, scheme: Scheme, num_components: int) -> str:
     return f"{betting}, on the side that values have a bound on; {by_t} on the other"
 
 
-def judge_identity(errors: Values, tolerance: float, error: float) -> Decision:
-    """Test that every replicate's error is within `tolerance`, with the interval from 0 to the largest error. The
-    smallest discrepancy is the frequency at which a violation appears with probability 1 - `error` (binomial).
-    """
-    largest = np.max(np.abs(errors), axis=0)
-    worst = int(np.argmax(largest))
-    status = Status.SUPPORTED if largest[worst] <= tolerance else Status.REFUTED
-    frequency = float(-np.expm1(np.log(error) / len(errors)))
-    return Decision(
-        status, worst, np.zeros_like(largest), largest, tolerance, frequency, "largest error seen", is_exact=True
-    )
-
-
 def judge_probability(
     happened: Values, claimed: Float[np.ndarray, " V"], margin: float, error: float, *, at_most: bool
 ) -> Decision:
@@ -203,14 +170,6 @@ def judge_probability(
     discrepancy = _detectable_probability(claimed[worst] + sign * margin, count, error / num_events, sign)
     method = "Clopper-Pearson, Bonferroni" if num_events > 1 else "Clopper-Pearson"
     return Decision(status, worst, low - claimed, high - claimed, margin, discrepancy + margin, method, is_exact=True)
-
-
-def judge_counterexample(violated: Values, allowed: Float[np.ndarray, " V"], error: float) -> Decision:
-    """Test whether instances violate a statement more often than `allowed`, which nothing supports."""
-    judgement = judge_probability(violated, allowed, 0.0, error, at_most=True)
-    if judgement.status is Status.REFUTED:
-        return judgement
-    return judgement._replace(status=Status.INCONCLUSIVE)
 
 
 def judge_limit_probability(
@@ -243,34 +202,18 @@ def judge_limit_probability(
     return judgement._replace(status=status, worst=last, smallest_discrepancy=discrepancy)
 
 
-def judge_limit_rate(
-    slopes: Values, exponents: Values, allowed: Values, error: float, side: str, known: Known = NOTHING
-) -> Decision:
-    """Test that a quantity is O(), Omega() or Theta() of a power of x, with any constant, in a limit.
+def detectable_slope(slopes: Values, reach: Float[np.ndarray, " V"], margin: float) -> float:
+    """Return what a limit's slope is refuted by with probability `POWER` if it does not bend, or NaN.
 
-    Its slope of log means over log x there is at_most, at_least or equal to the exponent. The columns are the bending,
-    with exponent 0, and the slope over the last decade, whose difference from the slope over the decade before is the
-    bending. SUPPORTED if the slope is within the margin, and is shown not to bend towards the other side by more than
-    the margin. REFUTED if it is beyond the margin, and is shown not to bend back by more than the margin. A slope that
-    still bends towards the other decision is left open.
+    It is refuted less often wherever bending back is not excluded.
     """
-    judgement = judge_slopes(slopes, exponents, allowed, error=error, side=side, known=known)
-    margin = float(allowed.mean())
-    status = judgement.status
-    is_above = judgement.low[1] > margin
-    bends_back = judgement.low[0] < -margin if is_above else judgement.high[0] > margin
-    if status is Status.REFUTED and bends_back:
-        status = Status.INCONCLUSIVE
-    # What is refuted with probability POWER if it does not bend: less often wherever bending back is not excluded.
     spread = mean_and_error(slopes)[1]
-    reach = (judgement.high - judgement.low) / 2
     freedom = len(slopes) - 1
     not_excluded = scipy.stats.t.sf((margin - reach[0]) / spread[0], freedom) if spread[0] else reach[0] > margin
     missed = 1 - POWER - float(not_excluded)
-    discrepancy = float("nan")
     if missed > 0:
-        discrepancy = margin + reach[1] + student_tail(missed, freedom) * spread[1]
-    return judgement._replace(status=status, worst=1, margin=margin, smallest_discrepancy=float(discrepancy))
+        return float(margin + reach[1] + student_tail(missed, freedom) * spread[1])
+    return float("nan")
 
 
 @functools.lru_cache(maxsize=256)
