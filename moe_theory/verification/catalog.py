@@ -214,7 +214,7 @@ def _read(paper: str, index: Mapping[str, Any]) -> Catalog:
             if claim not in index["claims"]:
                 raise DeclarationError(f"texts of {module}: {unknown_name('claim', claim, index['claims'])}")
             facts = index["claims"][claim]
-            claims[claim] = ClaimFacts(claim, paper, **claim_words(words, statement, paper, roles[claim]), **facts)
+            claims[claim] = ClaimFacts(claim, paper, *claim_words(words, statement, paper, roles[claim]), **facts)
     for claim in index["claims"]:
         if claim not in claims:
             raise DeclarationError(f"claim {claim} of {paper} has no texts in a TOML file. Add its table.")

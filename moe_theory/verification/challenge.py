@@ -46,10 +46,6 @@ FINALISTS = 3  # settings that are tested, and one of them once more, each at an
 HALVINGS = 5  # of a border
 PROBES = 8  # settings inside a clause that are searched
 TRIES = 8  # clauses that are tried
-# Each stage ends at this share of the time.
-ENDS = 0.3
-FILLING = 0.45
-PROMOTING = 0.6
 OVER = 1.5  # times the time, for shrinking, other readings, borders and a clause where there is a flip
 BORDER_ERROR = 0.05  # error of a verdict that only places a border
 _UNFIT = {Status.INAPPLICABLE, Status.ERROR}
@@ -88,7 +84,11 @@ def challenge(
         >>> found.sought, [each.name for each in found.free]
         ('break', ['num_samples'])
     """
-    chosen_statement = _require_one(statement)
+    matches = every_named(statement)
+    if len(matches) > 1:
+        names = ", ".join(match.name for match in matches[:5])
+        raise InvalidValueError(f"{statement!r} names {len(matches)} statements, such as {names}. Name one.")
+    (chosen_statement,) = matches
     claims = [registered()[id] for id in deciding(chosen_statement)]
     axes = axes_of(chosen_statement)
     if not seconds > 0:
@@ -99,53 +99,16 @@ def challenge(
     readings = registry.select_readings(claims[0].paper, None if reading is None else [reading])
     experiments = {id(claim.experiment): claim.experiment for claim in claims}.values()
     groups = [(experiment, [claim for claim in claims if claim.experiment is experiment]) for experiment in experiments]
-    with shown_progress(progress) as listener:
-        search = RegionSearch(groups, axes, seed, error=error, seconds=seconds, module=module, progress=listener)
-        search.begin(readings, chosen_statement.name)
-        flips = search.run()
-        clause = search.clause() if flips else None
     command = f"moe-theory challenge {chosen_statement.name}"
     if reading is not None:
         command += f" --reading {reading}"
     command += f" --seconds {seconds:g} --seed {seed} --error {error!r}"
     if module:
         command += f" --module {shlex.quote(module)}"
-    return _result(search, chosen_statement, flips, clause, command)
-
-
-def _result(
-    search: "RegionSearch", statement: Statement, flips: list[Flip], clause: Clause | None, command: str
-) -> Challenge:
-    return Challenge(
-        statement=statement.name,
-        where=statement.where,
-        sought=search.sought,
-        reading=search.reading.name,
-        readings=[alike_reading.name for alike_reading in search.alike],
-        free=[described(axis, list(search.recorded[axis])) for axis in search.axes],
-        flips=flips,
-        clause=clause,
-        recorded=search.looked[()],
-        nearest=search.nearest(flips),
-        settings=len(search.looked),
-        inadmissible=len(search.refused),
-        shapes=search.num_shapes,
-        idle=[axis.name for axis in search.axes if axis in search.idle],
-        seconds=round(search.spent, 1),
-        seed=search.seed,
-        error=search.error,
-        command=command,
-    )
-
-
-def _require_one(pattern: str) -> Statement:
-    matches = every_named(pattern)
-    if len(matches) == 1:
-        return matches[0]
-    names = [match.name for match in matches[:5]]
-    if len(matches) > 5:
-        names.append("...")
-    raise InvalidValueError(f"{pattern!r} names {len(matches)} statements, not one of {', '.join(names)}. Name one.")
+    with shown_progress(progress) as listener:
+        search = RegionSearch(groups, axes, seed, error=error, seconds=seconds, module=module, progress=listener)
+        search.begin(readings, chosen_statement.name)
+        return search.result(chosen_statement, command)
 
 
 def axes_of(statement: Statement) -> tuple[FreeAxis, ...]:
@@ -175,7 +138,7 @@ class RegionSearch:
     module: str | None = None
     progress: Progress = quiet
     start_time: float = dataclasses.field(default_factory=time.monotonic)
-    num_shapes: int = 0  # of programs that were compiled
+    num_programs: int = dataclasses.field(default_factory=engine.num_programs)  # compiled before
     looked: dict[Point, Looked] = dataclasses.field(default_factory=dict)
     refused: dict[Point, str] = dataclasses.field(default_factory=dict)  # reasons
     flipped: list[Point] = dataclasses.field(default_factory=list)
@@ -185,6 +148,11 @@ class RegionSearch:
     @property
     def spent(self) -> float:
         return time.monotonic() - self.start_time
+
+    @property
+    def is_compiled(self) -> bool:
+        """True if settings needed programs that were not compiled before."""
+        return engine.num_programs() > self.num_programs
 
     @property
     def sought(self) -> str:
@@ -210,14 +178,12 @@ class RegionSearch:
     def begin(self, readings: Sequence[ReadingLike], name: str) -> None:
         """Try the recorded setting under all readings. Select the first with verdicts. Raises: InvalidValueError."""
         self.num_readings = len(readings)
-        num_programs = engine.num_programs()
         answers = [(reading, self._judged([()], FEW, self.seed, self.error, reading)[()]) for reading in readings]
         judged = [(reading, _worst(answer)) for reading, answer in answers if not isinstance(answer, str)]
         if not judged:
             raise InvalidValueError(
                 f"{name} cannot be judged at its recorded point: {answers[0][1]}", argument="statement"
             )
-        self.num_shapes = int(engine.num_programs() > num_programs)
         self.reading, self._first_violation = judged[0]
         self.looked[()] = Looked({}, self._first_violation, FEW)
         is_broken = self._first_violation > 0
@@ -233,48 +199,66 @@ class RegionSearch:
             self.recorded[axis] = {axis.recorded_at(params, dims) for dims, params in cells}
         self.look([()], MANY)
 
+    def result(self, statement: Statement, command: str) -> Challenge:
+        """Search the region, and return the flips and their clause."""
+        flips = self.run()
+        clause = self.clause() if flips else None
+        return Challenge(
+            statement=statement.name,
+            where=statement.where,
+            sought=self.sought,
+            reading=self.reading.name,
+            readings=[reading.name for reading in self.alike],
+            free=[described(axis, list(self.recorded[axis])) for axis in self.axes],
+            flips=flips,
+            clause=clause,
+            recorded=self.looked[()],
+            nearest=self.nearest(flips),
+            settings=len(self.looked),
+            inadmissible=len(self.refused),
+            shapes=len(self._shapes()) if self.is_compiled else 0,
+            idle=[axis.name for axis in self.axes if axis in self.idle],
+            seconds=round(self.spent, 1),
+            seed=self.seed,
+            error=self.error,
+            command=command,
+        )
+
     def run(self) -> list[Flip]:
         for axis in sorted(self.axes, key=lambda axis: not self._is_built(axis)):
             points = [self._point({axis: end}) for end in axis.ends]
             ends = [point for point in points if point]
-            self.look(ends, FEW, ENDS)
+            self.look(ends, FEW)
             violations = [self.looked[end].violation for end in ends if end in self.looked]
             if violations and max(abs(violation - self._first_violation) for violation in violations) < 1e-9:
                 self.idle.add(axis)
-        self.look(self._filling(START, self.seed), FEW, FILLING)
+        self.look(self._filling(START, self.seed), FEW)
         random = np.random.default_rng(self.seed)
         for _ in range(ROUNDS):
             best = self.ranked()[:KEPT]
-            self.look([self._neighbour(point, random) for point in best], FEW, PROMOTING)
-            self.look(best, MANY, PROMOTING)
+            self.look([self._neighbour(point, random) for point in best], FEW)
+            self.look(best, MANY)
         self.look(self._finalists(), MANY)
         return self._flips()
 
-    def look(self, points: Iterable[Point], replicates: int, until: float = 1.0) -> None:
-        """Try settings that have had fewer replicates, in parallel, until this share of the time is up."""
-        waiting = [point for point in dict.fromkeys(points) if self._num_replicates(point) < replicates]
+    def look(self, points: Iterable[Point], replicates: int) -> None:
+        """Try settings that have had fewer replicates, in parallel, until the time is up."""
+        waiting = []
+        for point in dict.fromkeys(points):
+            if point not in self.refused and (point not in self.looked or self.looked[point].replicates < replicates):
+                waiting.append(point)
         width = num_device_workers()
         for start in range(0, len(waiting), width):
-            if self.spent > until * self.seconds:
+            if self.spent > (OVER if self.flipped else 1) * self.seconds:
                 return
-            self.progress.at(f"{len(self.looked)} settings and {self.num_shapes} shapes of programs")
-            batch = waiting[start : start + width]
-            num_programs = engine.num_programs()
-            new_shapes = set(map(self._shape, batch)) - self._shapes()
-            for point, answer in self._judged(batch, replicates, self.seed, self.error).items():
+            self.progress.at(f"{len(self.looked)} settings")
+            for point, answer in self._judged(
+                waiting[start : start + width], replicates, self.seed, self.error
+            ).items():
                 if isinstance(answer, str):
                     self.refused[point] = answer
                 else:
                     self.looked[point] = Looked(_values(point), _worst(answer), replicates)
-            if engine.num_programs() > num_programs:
-                self.num_shapes += len(new_shapes & self._shapes())
-
-    def _num_replicates(self, point: Point) -> float:
-        if point in self.refused:
-            return math.inf
-        if point in self.looked:
-            return self.looked[point].replicates
-        return 0
 
     def _judged(
         self,
@@ -357,7 +341,7 @@ class RegionSearch:
                 return None
             edges = [self._point({**dict(anchor), axis: bound.value}) for axis, bound in bounds]
             probes = [*edges, *self._within(bounds, self.seed + attempt)]
-            self.look(probes, FEW, OVER)
+            self.look(probes, FEW)
             inside = sorted((point for point in self.looked if self._allows(bounds, point)), key=self._violation)
             closest = inside[-2:]
             if self._violation(closest[-1]) > 0:
@@ -394,12 +378,7 @@ class RegionSearch:
         allowed_bad = self._table(singles, list(bad))
         # How many good settings a pair of bounds allows, -1 where it allows a bad one. A bound alone is a pair with
         # itself.
-        scores = np.stack(
-            [
-                np.where((one_bad & allowed_bad).any(1), -1, (one_good & allowed_good).sum(1))
-                for one_good, one_bad in zip(allowed_good, allowed_bad, strict=True)
-            ]
-        )
+        scores = np.where(allowed_bad @ allowed_bad.T, -1, allowed_good.astype(int) @ allowed_good.T)
         alone = scores.diagonal()
         if alone.max() >= 0:
             return [singles[int(alone.argmax())]]
@@ -499,7 +478,7 @@ class RegionSearch:
     def _affordable(self, values: Mapping[FreeAxis, Any], number: int = 0) -> Point:
         point = self._point(values)
         shapes = sorted(self._shapes(), key=str)
-        if not self.num_shapes or self._shape(point) in shapes or all(map(self._is_built, self.axes)):
+        if not self.is_compiled or self._shape(point) in shapes or all(map(self._is_built, self.axes)):
             return point
         unbuilt = {axis: value for axis, value in values.items() if not self._is_built(axis)}
         return self._point(unbuilt | dict(shapes[number % len(shapes)]))

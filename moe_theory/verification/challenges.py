@@ -47,26 +47,22 @@ def search_each(
     every = list({statement.name: statement for statement in named}.values())
     searchable = [statement for statement in every if (axes_of(statement) if len(every) == 1 else free_of(statement))]
     share = None if error is None else error / max(len(searchable), 1)
+    store = None if folder is None else Store(Path(folder) / FOLDER)
     digests = Keys()
-    decisive = (seconds, how.get("reading"), how.get("seed"), share)
-    keys = {}
+    searches = []
     for statement in searchable:
         claims = [registered()[id] for id in deciding(statement)]
         readings = registry.select_readings(claims[0].paper, None)
         parts = [digests.of(claim, reading, 0) for claim, reading in itertools.product(claims, readings)]
+        decisive = (seconds, how.get("reading"), how.get("seed"), share)
         record = repr((SCHEMA, statement.name, parts, statement.free, decisive))
-        keys[statement.name] = hashlib.sha256(record.encode()).hexdigest()
-    store = None if folder is None else _store(Path(folder))
-    searches: list[Challenge] = []
-    for name, key in keys.items():
+        key = hashlib.sha256(record.encode()).hexdigest()
         row = store and store.get(key)
-        if row is not None:
-            searches.append(_parsed(row))
-            continue
-        searches.append(challenge(name, seconds, error=share, **how))
-        if store is not None:
-            text = json.dumps(searches[-1].to_json(), ensure_ascii=False)
-            store.put({key: text.encode()}, label=name)
+        search = challenge(statement.name, seconds, error=share, **how) if row is None else _parsed(row)
+        searches.append(search)
+        if store is not None and row is None:
+            text = json.dumps(search.to_json(), ensure_ascii=False)
+            store.put({key: text.encode()}, label=statement.name)
     if store is not None:
         for reason in store.damaged.values():
             _LOG.warning("%s. It was searched again.", reason)
@@ -79,15 +75,11 @@ def kept(folder: Path) -> list[Challenge]:
     Raises: DamagedError for a damaged search. InvalidValueError for a folder of version 0.1.
     """
     registry.all_claims()
-    store = _store(folder)
+    store = Store(folder / FOLDER)
     rows = [*map(store.get, store.keys())]
     if store.damaged:
         raise DamagedError(f"{next(iter(store.damaged.values()))}. Search again with the same --out.")
     return sorted((_parsed(row) for row in rows if row is not None), key=lambda search: search.statement)
-
-
-def _store(folder: Path) -> Store:
-    return Store(folder / FOLDER)
 
 
 def _parsed(row: bytes) -> Challenge:

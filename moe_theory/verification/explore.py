@@ -56,13 +56,10 @@ class Search:
     replicates: int  # at most, at every point
     seed: int
     error: float  # probability that any status on the map is wrong
+    point_error: float  # of each point, in few digits so that a command can repeat it
 
     def settings(self, coordinates: Coordinates) -> dict[str, Any]:
         return {axis.name: value for axis, value in zip(self.axes, coordinates, strict=True)}
-
-    @property
-    def point_error(self) -> float:
-        return _point_error(self.error, len(self.studies))
 
     @property
     def kept(self) -> dict[str, list[str]]:
@@ -188,13 +185,15 @@ def plan_search(
         raise InvalidValueError(
             f"there are {num_points} points, and at most {MAX_POINTS} may share an error. Give fewer values."
         )
+    point_error = float(f"{0.995 * error / num_points:.2e}")
     studies = {}
     for coordinates in itertools.product(*(axis.values for axis in axes)):
         settings = {axis.name: value for axis, value in zip(axes, coordinates, strict=True)}
         groups = set_to(Group(claim.experiment, choice, [claim]), settings)
-        request = resolve(groups, replicates, seed, _point_error(error, num_points), module=module)
+        request = resolve(groups, replicates, seed, point_error, module=module)
         studies[coordinates] = request.studies[0]
-    return Search(claim, choice, axes, studies, replicates or claim.experiment.replicates, seed=seed, error=error)
+    most = replicates or claim.experiment.replicates
+    return Search(claim, choice, axes, studies, most, seed=seed, error=error, point_error=point_error)
 
 
 def carry_out_search(search: Search, *, progress: Progress = quiet, command: str = "") -> Exploration:
@@ -220,8 +219,3 @@ def _axis(name: str, text: str, claim: Claim, reading: ReadingLike) -> Axis:
     if not all(map(math.isfinite, values)):
         raise InvalidValueError(f"--over {name}={text}: values of {name} must be finite numbers.")
     return Axis(name, tuple(sorted(values)))
-
-
-def _point_error(error: float, num_points: int) -> float:
-    """Return the error of a point, in few digits so that a command can repeat it."""
-    return float(f"{0.995 * error / num_points:.2e}")

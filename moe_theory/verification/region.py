@@ -9,17 +9,49 @@ setting has a value for each changed axis.
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from moe_theory.core.constraints import Whole, Within, shown
 from moe_theory.core.errors import DeclarationError, InvalidValueError, text_of, unknown_name
-from moe_theory.verification.span import LOG_RATIO as LOG_RATIO
-from moe_theory.verification.span import Number as Number
-from moe_theory.verification.span import Span as Span
-from moe_theory.verification.span import tidy as tidy
 from moe_theory.verification.verdict import FreeQuantity
 
+if TYPE_CHECKING:
+    import numpy as np
+
 WHY = "its statement leaves no more of it free"
+LOG_RATIO = 10  # a range that spans as much is logarithmic
+Number = bool | int | float
+
+
+@dataclasses.dataclass(frozen=True)
+class Span:
+    """Numbers from `low` to `high`: whole if both are, logarithmic if positive and far apart."""
+
+    low: Number
+    high: Number
+
+    @property
+    def is_log(self) -> bool:
+        return self.low > 0 and self.high >= LOG_RATIO * self.low
+
+    def value_at(self, places: Any) -> "np.ndarray":
+        import numpy as np  # which takes .1 s, and cards need no ranges
+
+        ends = np.asarray([self.low, self.high], np.float64)
+        low, high = np.log(ends) if self.is_log else ends
+        values = low + np.asarray(places, np.float64) * (high - low)
+        return np.exp(values) if self.is_log else values
+
+    def between(self, lower: Number, upper: Number) -> Number | None:
+        middle = math.sqrt(lower * upper) if self.is_log else (lower + upper) / 2
+        middle = round(middle) if isinstance(lower, int) else tidy(middle)
+        if lower < middle < upper:
+            return middle
+        return None
+
+
+def tidy(value: float) -> float:
+    return float(f"{value:.6g}")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -144,15 +144,22 @@ class Declared(Statement):
             exact: whether the claim has no randomness: algebra, enumeration, a constructed instance.
         Raises: DeclarationError for another role, a claim without a sentence, an incomplete declaration, or a taken id.
         """
-        claim_role = _role_named(role, id)
+        if role not in list(Role):
+            raise DeclarationError(f"claim {id}: role={role!r} must be one of {', '.join(Role)}.")
+        claim_role = Role(role)
         selection = runs if isinstance(runs, Selection) else Selection(runs, None)
         free = self._free_of(selection, claim_role)
-        words = self._claim_words(self._whole(id), claim_role, says, formula, where)
+        name = self._whole(id)
+        words = claim_words(self._claim_texts(name, says, formula, where), self, self.judged_under, claim_role)
         checks = (*self.checks, *(_hypothesis(hypothesis, self.module, self.holds) for hypothesis in hypotheses))
 
         def declare(function: F) -> F:
             claim = Claim(
-                **words,
+                name,
+                self.judged_under,
+                words.where,
+                words.statement,
+                formula=words.formula,
                 experiment=selection.experiment,
                 observe=selection.measured(function),
                 criterion=selection.bind(criterion),
@@ -166,7 +173,11 @@ class Declared(Statement):
                 free=free,
                 cells=selection.cells,
             )
-            return self._register_claim(claim, claim_role, function)
+            register(claim)
+            self.roles[claim.id] = claim_role
+            if hasattr(function, "__dict__"):
+                setattr(function, CLAIMED, True)
+            return function
 
         return declare
 
@@ -179,19 +190,6 @@ class Declared(Statement):
     competitor = functools.partialmethod(claim, role=Role.COMPETITOR)
     replacement = functools.partialmethod(claim, role=Role.CORRECTED)
     ours = functools.partialmethod(claim, role=Role.OURS)
-
-    def _claim_words(self, id: str, role: Role, says: str | None, formula: str, where: str) -> dict[str, str]:
-        """Return the id, the paper and the texts of a claim."""
-        texts = self._claim_texts(id, says, formula, where)
-        words = claim_words(texts, self, self.judged_under, role)
-        return {"id": id, "paper": self.judged_under, **words}
-
-    def _register_claim(self, claim: Claim, role: Role, function: F) -> F:
-        register(claim)
-        self.roles[claim.id] = role
-        if hasattr(function, "__dict__"):
-            setattr(function, CLAIMED, True)
-        return function
 
     def _claim_texts(self, id: str, says: str | None, formula: str, where: str) -> ClaimTexts:
         if says is not None:
@@ -271,7 +269,8 @@ def statement(
     home = paper_of(module)
     owner = words.paper or home
     if owner is None:
-        raise _without_paper(id, module or "that declares it")
+        problem = f"the module {module or 'that declares it'} is in no paper's folder"
+        raise DeclarationError(f"statement {shortened(id)}: name its paper, as paper=...: {problem}.")
     checks = tuple(_hypothesis(hypothesis, module, holds) for hypothesis in hypotheses)
     plain = plain_statement(id, owner, module, words, [check.text for check in checks])
     return Declared(
@@ -286,11 +285,6 @@ def statement(
         axes=(free,) if isinstance(free, FreeAxis) else tuple(free or ()),
         shared_axes=tuple(shared_free) if free is None else (),
     )._registered()
-
-
-def _without_paper(id: str, module: str) -> DeclarationError:
-    problem = f"the module {module} is in no paper's folder"
-    return DeclarationError(f"statement {shortened(id)}: name its paper, as paper=...: {problem}.")
 
 
 def _texts_of(id: str, module: str, texts: Mapping[str, Any]) -> StatementTexts:
@@ -332,12 +326,6 @@ def alike(run: Run, numbers: Any) -> np.ndarray:
     """Return a number, or components (V,), for every replicate: (B,) or (V, B)."""
     numbers = np.asarray(numbers, np.float64)
     return np.broadcast_to(numbers[..., None], (*numbers.shape, len(run.replicates)))
-
-
-def _role_named(role: str, id: str) -> Role:
-    if role not in list(Role):
-        raise DeclarationError(f"claim {id}: role={role!r} must be one of {', '.join(Role)}.")
-    return Role(role)
 
 
 def _ranges_of(criterion: Criterion, function: Callable[..., Any]) -> dict[str, Range]:

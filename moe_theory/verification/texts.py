@@ -13,7 +13,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import pydantic
 
@@ -150,18 +150,21 @@ def plain_statement(id: str, paper: str, module: str, texts: StatementTexts, hyp
     )
 
 
-def claim_words(texts: ClaimTexts, statement: Statement, judged_under: str, role: str) -> dict[str, str]:
-    """Return `where`, `statement` and `formula` of a `Claim` in a role for a statement."""
+class ClaimWords(NamedTuple):
+    where: str
+    statement: str
+    formula: str
+
+
+def claim_words(texts: ClaimTexts, statement: Statement, judged_under: str, role: str) -> ClaimWords:
+    """Return the words of a `Claim` in a role for a statement."""
     place = statement.where if statement.paper == judged_under else f"{statement.paper}, {statement.where}"
     formula = statement.formula
     if role == Role.CORRECTED:
         place = f"replaces {place}"
         formula = statement.corrected_formula
-    return {
-        "where": texts.where or place,
-        "statement": "\n\n".join(filter(None, (texts.claim, texts.note))),
-        "formula": _in_one_line(texts.formula) or formula,
-    }
+    words = "\n\n".join(filter(None, (texts.claim, texts.note)))
+    return ClaimWords(texts.where or place, words, _in_one_line(texts.formula) or formula)
 
 
 def import_statements(package: str) -> None:
