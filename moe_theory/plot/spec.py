@@ -31,6 +31,7 @@ class Setup:
     rounds: Any  # the figure's own number, unless another was asked for
     experts: tuple[int, ...]  # numbers of experts that are drawn, where the figure has a choice of them
     dims: Any  # static sizes with room for these experts, where the figure has a choice of them
+    command: str  # that draws the figure
     overrides: list[set[str]] = dataclasses.field(default_factory=list)  # names of parameters, a set for a call
 
     def params(self, **overrides: Any) -> Any:
@@ -83,39 +84,18 @@ class FigureSpec:
     def takes(self, option: str) -> bool:
         return getattr(self, option) not in (None, ())
 
-    def compute(
-        self,
-        reading: ReadingLike,
-        replicates: int,
-        seed: int,
-        progress: Progress = quiet,
-        rounds: int | None = None,
-        experts: Sequence[int] | None = None,
-    ) -> "xr.Dataset":
-        """Return the figure's data, with provenance in attributes.
-
-        Args:
-            rounds: of the runs, by default the figure's own number.
-            experts: numbers of experts, by default the figure's own.
-        Raises: InvalidValueError for impossible input.
-        """
-        setup = self.setup(reading, replicates, seed, progress, rounds, experts)
+    def compute(self, setup: Setup) -> "xr.Dataset":
+        """Return the figure's data, with provenance in attributes. Raises: InvalidValueError."""
         data = self.data(setup)
         setup.require_settings_used()
-        command = f"moe-theory figures {self.paper} {self.name} {options_of(reading)}"
-        command += f" --replicates {replicates} --seed {seed}"
-        if rounds is not None:
-            command += f" --rounds {rounds}"
-        if experts is not None:
-            command += f" --experts {','.join(map(str, experts))}"
         facts = {
             "figure": self.name,
-            "reading": reading.name,
-            "reading_summary": reading.summary,
-            "replicates": replicates,
-            "seed": seed,
+            "reading": setup.reading.name,
+            "reading_summary": setup.reading.summary,
+            "replicates": setup.replicates,
+            "seed": setup.seed,
             "num_rounds": setup.rounds or 0,
-            "command": command,
+            "command": setup.command,
         }
         data.attrs = facts | data.attrs
         return data
@@ -129,15 +109,27 @@ class FigureSpec:
         rounds: int | None = None,
         experts: Sequence[int] | None = None,
     ) -> Setup:
-        """Return the input of `data`, with arguments and errors of `compute`."""
+        """Return the input of `compute`.
+
+        Args:
+            rounds: of the runs, by default the figure's own number.
+            experts: numbers of experts, by default the figure's own.
+        Raises: InvalidValueError for impossible input.
+        """
         check_replicates(replicates)
         root_key(seed)
+        command = f"moe-theory figures {self.paper} {self.name} {options_of(reading)}"
+        command += f" --replicates {replicates} --seed {seed}"
         if rounds is not None:
             check_run(rounds, 1)
-        numbers = self.experts if experts is None else checked_experts(experts)
+            command += f" --rounds {rounds}"
+        numbers = self.experts
         dims = self.dims
-        if dims is not None and experts is not None:
-            dims = dataclasses.replace(dims, max_experts=max(numbers))
+        if experts is not None:
+            numbers = checked_experts(experts)
+            command += f" --experts {','.join(map(str, numbers))}"
+            if dims is not None:
+                dims = dataclasses.replace(dims, max_experts=max(numbers))
         return Setup(
             self.name,
             reading,
@@ -147,6 +139,7 @@ class FigureSpec:
             rounds=rounds or self.rounds,
             experts=numbers,
             dims=dims,
+            command=command,
         )
 
     def caption(self, data: "xr.Dataset") -> str:

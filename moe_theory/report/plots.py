@@ -1,8 +1,8 @@
 """Figures of papers and the overview, on request, also as files."""
 
-import functools
+import dataclasses
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ import xarray as xr
 
 from moe_theory.core.errors import InvalidValueError, unknown_name
 from moe_theory.core.papers import find_paper, paper_names
-from moe_theory.plot import FigureSpec
+from moe_theory.plot import FigureSpec, Setup
 from moe_theory.plot.style import FORMS, Form, font_sizes, inches, our_style, saved
 from moe_theory.report import overview
 from moe_theory.runs import Progress, automatic, quiet, shown
@@ -71,7 +71,7 @@ def figure(
     if figure_name not in figures_of(paper):
         raise unknown_name("figure", name, [f"{paper}.{declared}" for declared in figures_of(paper)])
     wide = inches(width)
-    ((spec, compute),) = _planned(
+    ((spec, setup),) = _planned(
         paper,
         [figure_name],
         reading=reading,
@@ -82,7 +82,7 @@ def figure(
         experts=experts,
     )
     with shown(progress) as listener:
-        data = _with_width(compute(listener), width)
+        data = _with_width(spec.compute(dataclasses.replace(setup, progress=listener)), width)
     with our_style(font_sizes(wide)):
         return data, layout.drawn(spec, data, wide)
 
@@ -118,8 +118,8 @@ def make_figures(
     pairs = itertools.product([spec.name for spec, _ in planned], [*forms, "csv"])
     folder = prepare_folder(Path(out) / paper, [f"{name}.{suffix}" for name, suffix in pairs])
     paths = []
-    for spec, compute in planned:
-        data = _with_width(compute(progress), width)
+    for spec, setup in planned:
+        data = _with_width(spec.compute(dataclasses.replace(setup, progress=progress)), width)
         texts: dict[str, str | bytes] = {}
         with our_style(font_sizes(wide)):
             picture = layout.drawn(spec, data, wide)
@@ -139,7 +139,7 @@ def _planned(
     settings: Mapping[str, Any] | None = None,
     rounds: int | None = None,
     experts: Sequence[int] | None = None,
-) -> list[tuple[FigureSpec, Callable[[Progress], xr.Dataset]]]:
+) -> list[tuple[FigureSpec, Setup]]:
     specs = _selected(paper, names)
     choice = _reading_of(paper, reading, settings)
     options = {"rounds": rounds, "experts": experts}
@@ -154,9 +154,7 @@ def _planned(
                 raise InvalidValueError(
                     f"the figure {paper} {spec.name} decides its {option} itself. Leave {option} out, or draw another."
                 )
-        spec.setup(choice, count, seed, quiet, rounds, experts)  # refuses what cannot be
-        compute = functools.partial(spec.compute, choice, count, seed, rounds=rounds, experts=experts)
-        planned.append((spec, compute))
+        planned.append((spec, spec.setup(choice, count, seed, rounds=rounds, experts=experts)))
     return planned
 
 

@@ -25,7 +25,7 @@ class Computed(dict):
     """Data of figures by name, each computed when a test first asks for it."""
 
     def __missing__(self, name):
-        self[name] = FIGURES[name].compute(READING, REPLICATES, SEED, rounds=NUM_ROUNDS)
+        self[name] = FIGURES[name].compute(FIGURES[name].setup(READING, REPLICATES, SEED, rounds=NUM_ROUNDS))
         return self[name]
 
 

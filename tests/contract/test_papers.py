@@ -138,7 +138,7 @@ def test_figures_are_described_and_refuse_what_cannot_be_run(paper):
         assert all((figure.title, figure.summary, figure.text, figure.claims))
         for replicates, rounds in ((0, 10), (2, 0)):
             with pytest.raises(InvalidValueError):
-                figure.compute(reading, replicates, 0, rounds=rounds)
+                figure.compute(figure.setup(reading, replicates, 0, rounds=rounds))
 
 
 PAGE = (ROOT.parent / "docs" / "pages" / "extend.md").read_text(encoding="utf-8")

@@ -70,7 +70,7 @@ def lines_of(panel, least=3):
 
 def test_figure_6_summarises_the_runs_of_its_cells(made_up):
     """Catches cells mixed up, quantiles over the wrong axis, and another table's accuracy."""
-    data = FIGURES["figure-6"].compute(READING, REPLICATES, SEED, rounds=4)
+    data = FIGURES["figure-6"].compute(FIGURES["figure-6"].setup(READING, REPLICATES, SEED, rounds=4))
     assert data["round"].values.tolist() == [1, 2, 3, 4]
     for size, part in ((1, "without"), (8, "with"), (10, "without")):
         run = make_up_directly(SIX, expert_cell(size, part == "with"), 4)
@@ -90,7 +90,7 @@ def test_figure_6_summarises_the_runs_of_its_cells(made_up):
 
 def test_edge_figure_summarises_the_runs_of_its_edge_figure_4(made_up):
     """Catches policies or numbers of servers in another's place."""
-    data = FIGURES["edge-figure-4"].compute(READING, REPLICATES, SEED, rounds=6)
+    data = FIGURES["edge-figure-4"].compute(FIGURES["edge-figure-4"].setup(READING, REPLICATES, SEED, rounds=6))
     for size, policy in ((10, "adaptive"), *((5, name) for name in POLICIES)):
         errors = make_up_directly(SERVERS, server_cell(size, policy), 6).records.generalization_error
         here = data.sel(experts=size, policy=policy)
@@ -114,7 +114,7 @@ def test_tables_are_of_the_cells_that_run(name):
 )
 def test_curves_have_a_panel_each(made_up, name, panels, curves_each, keeps_its_words):
     """Letters, one curve a number of experts, a mark where half of the runs have ended and only with termination."""
-    data = FIGURES[name].compute(READING, 2, 0, rounds=12)
+    data = FIGURES[name].compute(FIGURES[name].setup(READING, 2, 0, rounds=12))
     figure = drawn(name, data)
     assert [panel.get_title("left")[:3] for panel in figure.axes] == [f"({letter})" for letter in "abcde"[:panels]]
     for panel in figure.axes[:4]:
@@ -128,7 +128,7 @@ def test_curves_have_a_panel_each(made_up, name, panels, curves_each, keeps_its_
     assert ("printed in the paper" in words_of(figure)) == (panels == 5)
     assert "half of the runs terminated" in words_of(figure)
     keeps_its_words(FIGURES[name], data)
-    early = drawn(name, FIGURES[name].compute(READING, 2, 0, rounds=3))
+    early = drawn(name, FIGURES[name].compute(FIGURES[name].setup(READING, 2, 0, rounds=3)))
     assert "half of the runs terminated" not in words_of(early)
 
 
@@ -153,7 +153,7 @@ def test_draws_runs_of_any_preset(name):
 
 def test_drive_is_of_the_exploration_and_differences_are_paired(made_up):
     """Against the made-up records, one scale at a time."""
-    data = FIGURES["drive"].compute(READING, 4, 0, rounds=12)
+    data = FIGURES["drive"].compute(FIGURES["drive"].setup(READING, 4, 0, rounds=12))
     own = drive.SMALL.cells()
     for scale in drive.SCALES:
         here = data.sel(gate_scale=scale)
@@ -178,11 +178,11 @@ def test_drive_is_of_the_exploration_and_differences_are_paired(made_up):
 def test_caption_and_picture(made_up, name):
     """The caption names data, reading and command; the picture is whole, also of one replicate and one round."""
     figure = FIGURES[name]
-    caption = figure.caption(figure.compute(READING, 2, SEED))
+    caption = figure.caption(figure.compute(figure.setup(READING, 2, SEED)))
     assert "digits" in caption
     assert "MNIST" in caption or "CIFAR" in caption or "Tiny ImageNet" in caption
     assert f"moe-theory figures deep {name} --reading balanced --replicates 2 --seed {SEED}" in caption
-    one = figure.compute(READING, 1, 0, rounds=1)
+    one = figure.compute(figure.setup(READING, 1, 0, rounds=1))
     words = " ".join(axes.get_xlabel() + axes.get_ylabel() for axes in drawn(name, one).axes)
     assert ("round $t$" in words) == (name != "drive")
     assert figure.caption(one).endswith("--rounds 1")

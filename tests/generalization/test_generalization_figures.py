@@ -48,7 +48,7 @@ class Computed(dict):
 
     def __missing__(self, name):
         replicates, rounds = (64, 1) if name == "crossing" else (REPLICATES, NUM_STEPS)
-        self[name] = FIGURES[name].compute(READING, replicates, SEED, rounds=rounds)
+        self[name] = FIGURES[name].compute(FIGURES[name].setup(READING, replicates, SEED, rounds=rounds))
         return self[name]
 
 
@@ -110,7 +110,7 @@ def test_crossing_is_the_first_number_of_samples_below_the_gap():
 @pytest.mark.parametrize(("reading", "last"), [("mask-dimension", 0), ("router-dimension", 10)])
 def test_sparsity_by_binomial_coefficients(reading, last):
     """d_N of 8 linear routers in 10 dimensions is 70 at k < T; (22) counts masks, as many for k as for T - k."""
-    data = sparsity.picture.compute(generalization.reading(reading), 1, SEED)
+    data = sparsity.picture.compute(sparsity.picture.setup(generalization.reading(reading), 1, SEED))
     here, samples = data.sel(experts=8), sparsity.NUM_SAMPLES
     for active in range(1, 9):
         at, masks = here.sel(active=active), math.log(math.comb(8, active))
@@ -159,7 +159,9 @@ def test_inclusion_takes_the_best_of_the_classes_within():
 def test_tightness_is_bound_over_gap(data, reading, dimensions):
     """The reading decides d_N at k = T alone; the gap is that of training, which knows no reading."""
     choice = generalization.reading(reading)
-    here = tightness.picture.compute(choice, REPLICATES, SEED, rounds=NUM_STEPS).sel(experts=EXPERTS)
+    here = tightness.picture.compute(tightness.picture.setup(choice, REPLICATES, SEED, rounds=NUM_STEPS)).sel(
+        experts=EXPERTS
+    )
     np.testing.assert_array_equal(here.gap, data["tightness"].gap.sel(experts=EXPERTS))
     assert bool(((here.gap > 0) & (here.gap <= 0.5)).all())
     for active, dimension in zip((1, 2, EXPERTS), dimensions, strict=True):
@@ -183,7 +185,7 @@ def test_drawing_and_caption(data, name, reading, keeps_its_words):
     """Under every reading, by programs there are already; axes are named, and the caption says what was run."""
     figure, choice = FIGURES[name], generalization.reading(reading)
     rounds = data[name].attrs["num_rounds"] or 1
-    shown = data[name] if choice is READING else figure.compute(choice, REPLICATES, SEED, rounds=rounds)
+    shown = data[name] if choice is READING else figure.compute(figure.setup(choice, REPLICATES, SEED, rounds=rounds))
     canvas = Figure(figsize=figure.size)
     figure.draw(shown, canvas)
     canvas.draw_without_rendering()

@@ -155,7 +155,7 @@ class Computed(dict):
     """Data of figures by name, each computed when a test first asks for it."""
 
     def __missing__(self, name):
-        self[name] = FIGURES[name].compute(Reading(), 1, 2, rounds=NUM_ROUNDS)
+        self[name] = FIGURES[name].compute(FIGURES[name].setup(Reading(), 1, 2, rounds=NUM_ROUNDS))
         return self[name]
 
 

@@ -52,7 +52,7 @@ def measured():
 
             patch.setattr(module, "compute", compute)
         patch.setattr(experiments, "GROWTH", dataclasses.replace(experiments.GROWTH, num_rounds=300))
-        return figure.compute(overview.FIRST_DEFAULTS, 4, SEED)
+        return figure.compute(figure.setup(overview.FIRST_DEFAULTS, 4, SEED))
 
 
 def test_a_printed_statement_and_what_holds_instead_are_not_mixed_up():

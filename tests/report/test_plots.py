@@ -120,7 +120,7 @@ def line(data, canvas):
 def test_a_caption_is_the_docstring_of_what_draws():
     """Words in braces are of the data and of the module; the last lines say what was run and how to run it again."""
     reading = continual.reading("unit-signal")
-    words = line.caption(line.compute(reading, 1, 2))
+    words = line.caption(line.compute(line.setup(reading, 1, 2)))
     assert words.splitlines() == [
         "From 0 to 1 in 3 rounds, {and braces}; at least 100 elsewhere.",
         f"Reading unit-signal ({reading.summary.replace('sigma_0', 'σ₀')}); 1 replicate, seed 2, 3 rounds.",
