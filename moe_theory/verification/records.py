@@ -3,7 +3,7 @@
 import functools
 import math
 import re
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 from pydantic import Field, GetCoreSchemaHandler, GetPydanticSchema, Strict, TypeAdapter, ValidationError
 from pydantic_core import core_schema
@@ -32,6 +32,11 @@ class JsonRecord:
     """A dataclass whose JSON has all fields, also defaults."""
 
     LATER: ClassVar[tuple[str, ...]] = ()  # fields that older documents lack
+
+    @classmethod
+    def from_json(cls, document: Any) -> Self:
+        """Return the record of `to_json`. Raises: DamagedError for other data."""
+        return read_record(cls, document)
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> Any:

@@ -5,7 +5,6 @@ its id, with a table `decides` and a table for each claim under its full id. `pa
 are Markdown with LaTeX.
 """
 
-import contextlib
 import functools
 import graphlib
 import sys
@@ -19,7 +18,7 @@ import pydantic
 
 from moe_theory.core.errors import DeclarationError, shortened, unknown_name
 from moe_theory.core.papers import find_spec
-from moe_theory.verification.verdict import Proof, Role, Statement, folders_of
+from moe_theory.verification.verdict import Proof, Role, Statement
 
 T = TypeVar("T", bound="TextTable")
 
@@ -111,9 +110,7 @@ def paper_texts(module: str) -> PaperTexts:
     if home is None:
         return PaperTexts()
     path = home.with_name("paper.toml")
-    if path.is_file():
-        return _shared(path)
-    return PaperTexts()
+    return _shared(path) if path.is_file() else PaperTexts()
 
 
 def sentence_of(module: str, hypothesis: str) -> str:
@@ -186,12 +183,6 @@ def _home(module: str) -> Path | None:
     if loaded is not None:
         file = getattr(loaded, "__file__", None)
         return None if file is None else Path(file)
-    folder, _, name = module.rpartition(".")
-    if folder:
-        with contextlib.suppress(DeclarationError):  # of a package that is not found
-            for beside in folders_of(folder):
-                if (beside / f"{name}.py").is_file():
-                    return beside / f"{name}.py"
     spec = find_spec(module) if module else None
     if spec is None or spec.origin is None:
         return None

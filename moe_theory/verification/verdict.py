@@ -2,7 +2,6 @@
 
 import dataclasses
 import enum
-import functools
 import inspect
 import itertools
 import math
@@ -198,7 +197,8 @@ class Verdict(Shown, JsonRecord):
     @property
     def settings(self) -> list[str]:
         """Its readings, each with its data set, if any."""
-        return [f"{reading} on {self.data}" if self.data else reading for reading in (self.reading, *self.also)]
+        place = f" on {self.data}" if self.data else ""
+        return [f"{reading}{place}" for reading in (self.reading, *self.also)]
 
     @property
     def setting(self) -> str:
@@ -243,11 +243,6 @@ class Verdict(Shown, JsonRecord):
     def to_json(self) -> dict[str, Any]:
         """Return a dictionary for JSON, with null for missing numbers."""
         return plain(dataclasses.asdict(self) | {"unseen": self.unseen})
-
-    @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> "Verdict":
-        """Return the verdict of `to_json`. Raises: DamagedError for other data."""
-        return read_record(cls, document)
 
 
 def verdict_of(declared: Any, **known: Any) -> Verdict:
@@ -313,23 +308,17 @@ def source_of(path: str) -> str:
             f"{place} is not in any package, as the module that names it is in none. Put it into a folder, with the "
             "module as its __init__.py, and give `statement` module=__name__."
         )
-    for folder in folders_of(package):
-        file = folder / place
-        if file.is_file():
-            return file.read_text(encoding="utf-8")
-    raise DeclarationError(f"{place} is not in package {package}. Put it beside the package's module.")
-
-
-@functools.cache  # a search takes .3 ms
-def folders_of(package: str) -> list[Path]:
-    """Return a package's folders. Raises: DeclarationError for a package that is not found."""
     loaded = sys.modules.get(package)
     spec = find_spec(package) if loaded is None else loaded.__spec__
     if spec is None:  # as of a file of the user's, run once by --module
         raise DeclarationError(
             f"{package} cannot be imported, which its proofs need. Name the file that declares them with --module."
         )
-    return list(map(Path, spec.submodule_search_locations or ()))
+    for folder in spec.submodule_search_locations or ():
+        file = Path(folder, place)
+        if file.is_file():
+            return file.read_text(encoding="utf-8")
+    raise DeclarationError(f"{place} is not in package {package}. Put it beside the package's module.")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -413,11 +402,6 @@ class Report(JsonRecord):
 
     def to_json(self) -> dict[str, Any]:
         return {**plain(dataclasses.asdict(self)), "verdicts": [verdict.to_json() for verdict in self.verdicts]}
-
-    @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> "Report":
-        """Return the report of `to_json`. Raises: DamagedError for other data."""
-        return read_record(cls, document)
 
 
 class Verdicts(Listing[Verdict]):
