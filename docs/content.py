@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import itertools
 import re
 from collections import ChainMap
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from public import constant, listed, public_names
 from moe_theory import cli
 from moe_theory.cli import new
 from moe_theory.cli.output import EXITS
-from moe_theory.core.papers import all_papers, find_paper
+from moe_theory.core.papers import all_papers, find_paper, paper_folder
 from moe_theory.deep import report as deep
 from moe_theory.generalization import report as bounds
 from moe_theory.plot import symbols
@@ -91,7 +92,9 @@ def paper_page(name: str) -> str:
 def on_data() -> dict[str, dict[str, Verdict]]:
     """Verdicts on each claim that was judged on several data, under the first reading, by claim and data."""
     verdicts: dict[str, dict[str, Verdict]] = {}
-    for verdict in (*VERDICTS, *recorded.on_other_data()):
+    paths = itertools.chain.from_iterable(paper_folder(name).glob("recorded-*.json") for name in all_papers())
+    others = itertools.chain.from_iterable(recorded.kept_at(path).whole() for path in sorted(paths))
+    for verdict in (*VERDICTS, *others):
         verdicts.setdefault(verdict.claim, {}).setdefault(verdict.data, verdict)
     return {id: by_data for id, by_data in verdicts.items() if len(by_data) > 1}
 

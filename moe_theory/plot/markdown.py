@@ -112,33 +112,31 @@ def _one_line(text: str) -> str:
 def terminal(text: str) -> list[Text | Table]:
     """Return Markdown as printed by Rich, with grids for paragraphs that begin with bold words."""
     blocks: list[Text | Table] = []
-    grid: list[tuple[str, str]] = []
-    for node in _flattened(SyntaxTreeNode(MarkdownIt("commonmark").enable("table").parse(text))):
+    grid: Table | None = None
+    for node, depth in _flattened(SyntaxTreeNode(MarkdownIt("commonmark").enable("table").parse(text))):
         heading = _heading_of(node)
         line = _words_of(node)
-        if heading:
-            grid.append((heading, line.removeprefix(heading).strip()))
-        elif grid and node.type == "paragraph":
-            last, before = grid.pop()
-            grid.append((last, f"{before}\n{line}".strip()))
-        else:
-            if grid:
-                blocks.append(_grid_of(grid))
-            grid = []
-            if blocks and node.type == "heading":
-                blocks.append(Text())
-            blocks.append(_ruled(node) if node.type == "table" else _line_of(node))
-    if grid:
-        blocks.append(_grid_of(grid))
+        if heading and grid is None:
+            grid = Table.grid(padding=(0, 2, 0, 0))
+            grid.add_column(no_wrap=True, style="bold")
+            grid.add_column(overflow="fold")
+            blocks.append(grid)
+        if grid and (heading or node.type == "paragraph"):
+            grid.add_row(Text(heading.removesuffix(".")), Text(line.removeprefix(heading).strip()))
+            continue
+        grid = None
+        if blocks and node.type == "heading":
+            blocks.append(Text())
+        blocks.append(_ruled(node) if node.type == "table" else _line_of(node, depth))
     return blocks
 
 
-def _flattened(root: SyntaxTreeNode) -> Iterator[SyntaxTreeNode]:
+def _flattened(root: SyntaxTreeNode, depth: int = 0) -> Iterator[tuple[SyntaxTreeNode, int]]:
     for node in root.children:
         if node.type in ("bullet_list", "list_item"):
-            yield from _flattened(node)
+            yield from _flattened(node, depth + (node.type == "list_item"))
         else:
-            yield node
+            yield node, depth
 
 
 def _heading_of(node: SyntaxTreeNode) -> str:
@@ -160,12 +158,7 @@ def _words_of(node: SyntaxTreeNode) -> str:
     return ("\n" if node.type == "blockquote" else "").join(map(_words_of, node.children))
 
 
-def _line_of(node: SyntaxTreeNode) -> Text:
-    depth = 0
-    above = node.parent
-    while above is not None:
-        depth += above.type == "list_item"
-        above = above.parent
+def _line_of(node: SyntaxTreeNode, depth: int) -> Text:
     words = _words_of(node).rstrip()
     style = ""
     if node.type == "heading":
@@ -174,15 +167,6 @@ def _line_of(node: SyntaxTreeNode) -> Text:
         style = "yellow"
     has_code = any(part.type in ("code_inline", "fence") for part in node.walk())
     return Text("  " * depth + words, style, no_wrap=has_code)
-
-
-def _grid_of(rows: Iterable[tuple[str, str]]) -> Table:
-    grid = Table.grid(padding=(0, 2, 0, 0))
-    grid.add_column(no_wrap=True, style="bold")
-    grid.add_column(overflow="fold")
-    for heading, text in rows:
-        grid.add_row(Text(heading.removesuffix(".")), Text(text))
-    return grid
 
 
 def _ruled(node: SyntaxTreeNode) -> Table:

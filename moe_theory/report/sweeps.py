@@ -16,7 +16,7 @@ from moe_theory.sweep.grid import GridAxis
 from moe_theory.sweep.results import MOMENTS, Results
 from moe_theory.sweep.runner import ChunkCounts
 from moe_theory.sweep.systems import ClosedForm
-from moe_theory.verification.region import Span
+from moe_theory.verification.region import is_log
 
 if TYPE_CHECKING:
     from matplotlib.figure import FigureBase
@@ -148,7 +148,7 @@ def _draw(figure: "FigureBase", results: Results) -> None:
     panels[-1].set_xlabel(first.name)
     if not is_number:
         panels[-1].set_xticks(positions, [numbers.setting(value) for value in _values(first)])
-    elif Span(min(positions), max(positions)).is_log:
+    elif is_log(min(positions), max(positions)):
         panels[-1].set_xscale("log")
     if later:
         legend(figure, ncols=4, title=later[0].name, title_fontsize="small")

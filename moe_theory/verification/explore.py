@@ -17,7 +17,7 @@ from moe_theory.runs import shown as shown_progress
 from moe_theory.runs.provenance import is_x64, versions
 from moe_theory.verification import registry
 from moe_theory.verification.claim import Claim, ReadingLike
-from moe_theory.verification.region import Span
+from moe_theory.verification.region import is_log
 from moe_theory.verification.request import FAMILY_ERROR, Request, Study, check_request, require_one, resolve
 from moe_theory.verification.session import carry_out
 from moe_theory.verification.settings import Group, parsed, require_free, set_to
@@ -39,7 +39,7 @@ class Axis(NamedTuple):
 
     @property
     def is_log(self) -> bool:
-        return not isinstance(self.values[0], str) and Span(self.values[0], self.values[-1]).is_log
+        return not isinstance(self.values[0], str) and is_log(self.values[0], self.values[-1])
 
 
 class Point(NamedTuple):

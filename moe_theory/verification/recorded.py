@@ -62,15 +62,14 @@ def file_of(paper: str, name: str = NAME) -> Path:
 
 def kept_at(path: Path) -> Recorded:
     """Return a file's record. Raises: DamagedError for a damaged file or another schema."""
-    return parsed(path.read_text(encoding="utf-8"), str(path))
-
-
-def on_other_data() -> list[Verdict]:
-    verdicts: list[Verdict] = []
-    for name in ordered_names():
-        for path in sorted(paper_folder(name).glob("recorded-*.json")):
-            verdicts += kept_at(path).whole()
-    return verdicts
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        schema = document.pop("schema")
+        if schema != SCHEMA:
+            raise DamagedError(f"{path} has schema {schema!r}, not {SCHEMA!r}. Record the paper again.")
+        return Recorded(**document)
+    except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as failure:
+        raise DamagedError(f"{path} is damaged ({failure}). Record the paper again.") from None
 
 
 def judged_statements(pattern: str = "*") -> list[Judged]:
@@ -98,18 +97,6 @@ def written(recorded: Recorded) -> str:
     verdicts = [json.dumps(verdict, ensure_ascii=False) for verdict in document.pop("verdicts")]
     head = json.dumps(document, indent=1, ensure_ascii=False).removesuffix("\n}")
     return head + ',\n "verdicts": [\n  ' + ",\n  ".join(verdicts) + "\n ]\n}\n"
-
-
-def parsed(text: str, where: str) -> Recorded:
-    """Parse the output of `written`. Raises: DamagedError, which names `where`."""
-    try:
-        document = json.loads(text)
-        schema = document.pop("schema")
-        if schema != SCHEMA:
-            raise DamagedError(f"{where} has schema {schema!r}, not {SCHEMA!r}. Record the paper again.")
-        return Recorded(**document)
-    except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as failure:
-        raise DamagedError(f"{where} is damaged ({failure}). Record the paper again.") from None
 
 
 def recorded_searches(of: Iterable[Statement]) -> dict[str, Challenge]:

@@ -9,45 +9,20 @@ setting has a value for each changed axis.
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from moe_theory.core.constraints import Whole, Within, shown
 from moe_theory.core.errors import DeclarationError, InvalidValueError, text_of, unknown_name
 from moe_theory.verification.verdict import FreeQuantity
-
-if TYPE_CHECKING:
-    import numpy as np
 
 WHY = "its statement leaves no more of it free"
 LOG_RATIO = 10  # a range that spans as much is logarithmic
 Number = bool | int | float
 
 
-@dataclasses.dataclass(frozen=True)
-class Span:
-    """Numbers from `low` to `high`: whole if both are, logarithmic if positive and far apart."""
-
-    low: Number
-    high: Number
-
-    @property
-    def is_log(self) -> bool:
-        return self.low > 0 and self.high >= LOG_RATIO * self.low
-
-    def value_at(self, places: Any) -> "np.ndarray":
-        import numpy as np  # which takes .1 s, and cards need no ranges
-
-        ends = np.asarray([self.low, self.high], np.float64)
-        low, high = np.log(ends) if self.is_log else ends
-        values = low + np.asarray(places, np.float64) * (high - low)
-        return np.exp(values) if self.is_log else values
-
-    def between(self, lower: Number, upper: Number) -> Number | None:
-        middle = math.sqrt(lower * upper) if self.is_log else (lower + upper) / 2
-        middle = round(middle) if isinstance(lower, int) else tidy(middle)
-        if lower < middle < upper:
-            return middle
-        return None
+def is_log(low: Number, high: Number) -> bool:
+    """Return whether a range is logarithmic: positive, and far apart at its ends."""
+    return low > 0 and high >= LOG_RATIO * low
 
 
 def tidy(value: float) -> float:
@@ -63,11 +38,6 @@ class _Ranged:
         return self.parameter
 
     @property
-    def span(self) -> Span:
-        low, high = self.ends
-        return Span(low, high)
-
-    @property
     def ends(self) -> tuple[Number, Number]:
         raise NotImplementedError
 
@@ -79,10 +49,18 @@ class _Ranged:
             )
 
     def at(self, place: float) -> Number:
-        return tidy(float(self.span.value_at(place)))
+        return tidy(self._value_at(place))
+
+    def _value_at(self, place: float) -> float:
+        low, high = self.ends
+        if is_log(low, high):
+            return math.exp(math.log(low) + place * (math.log(high) - math.log(low)))
+        return low + place * (high - low)
 
     def halfway(self, one: Any, other: Any) -> Any:
-        return self.span.between(min(one, other), max(one, other))
+        middle = math.sqrt(one * other) if is_log(*self.ends) else (one + other) / 2
+        middle = round(middle) if isinstance(one, int) else tidy(middle)
+        return middle if min(one, other) < middle < max(one, other) else None
 
     def parsed(self, text: Any) -> Number:
         try:
@@ -185,8 +163,8 @@ class Size(_Ranged):
     def at(self, place: float) -> int:
         low = int(self.low)
         high = int(self.high)
-        middle = self.span.value_at(place) if self.span.is_log else low + math.floor(place * (high - low + 1))
-        return min(max(round(float(middle)), low), high)
+        middle = self._value_at(place) if is_log(low, high) else low + math.floor(place * (high - low + 1))
+        return min(max(round(middle), low), high)
 
     def is_built(self, experiment: Any) -> bool:
         return experiment.of is not None or hasattr(experiment.dims, self.name)

@@ -58,12 +58,13 @@ def test_a_run_with_holes_is_not_recorded(tmp_path):
     refusal(DamagedError, record.own, folder_of(tmp_path, verdict(CLAIMS[0].id)))
 
 
-def test_a_whole_run_is_recorded_as_it_was_but_for_its_place(whole):
+def test_a_whole_run_is_recorded_as_it_was_but_for_its_place(whole, tmp_path):
     assert whole.command == "moe-theory verify deep --seed 1"
     assert [each["claim"] for each in whole.verdicts] == [each.id for each in CLAIMS]
     text = recorded.written(whole)
     assert json.loads(text)["schema"] == recorded.SCHEMA
-    assert recorded.parsed(text, "here") == whole
+    (tmp_path / "recorded.json").write_text(text)
+    assert recorded.kept_at(tmp_path / "recorded.json") == whole
 
 
 def test_runs_of_parts_of_a_paper_are_recorded_together(tmp_path):
