@@ -55,7 +55,7 @@ def explore(claim: str, module: Path | None, out: Path, **asked: Any) -> None:
     with terminal_progress(open_console()) as progress:
         search = carry_out_search(plan, progress=progress, command=command_line())
     write_whole(path, sealed(search.to_json()))
-    columns = [*(axis.name for axis in search.search.axes), "verdict"]
+    columns = [*(axis.name for axis in search.axes), "verdict"]
     rows = [(*map(str, point.coordinates), point.verdict.status) for point in search.points]
     lines = [*search.summary(), *search.failures(), search.assurance(), Markup(code(str(path)))]
     show_document(Document(lambda: read_written(path), lambda _: paragraphs([Markup(table(columns, rows)), *lines])))

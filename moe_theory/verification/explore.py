@@ -48,7 +48,9 @@ class Point(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class Search:
+class Exploration:
+    """A map of verdicts, points in ascending order of their coordinates."""
+
     claim: Claim
     reading: ReadingLike
     axes: list[Axis]
@@ -57,9 +59,8 @@ class Search:
     seed: int
     error: float  # probability that any status on the map is wrong
     point_error: float  # of each point, in few digits so that a command can repeat it
-
-    def settings(self, coordinates: Coordinates) -> dict[str, Any]:
-        return {axis.name: value for axis, value in zip(self.axes, coordinates, strict=True)}
+    points: list[Point] = dataclasses.field(default_factory=list)  # none before it is carried out
+    command: str = ""
 
     @property
     def kept(self) -> dict[str, list[str]]:
@@ -69,15 +70,6 @@ class Search:
         fixed = {name: [cell for cell, params in cells.items() if name in params] for name in names}
         return {name: labels for name, labels in fixed.items() if labels}
 
-
-@dataclasses.dataclass(frozen=True)
-class Exploration:
-    """A map of verdicts, points in ascending order of their coordinates."""
-
-    search: Search
-    points: list[Point]
-    command: str
-
     def summary(self) -> list[str]:
         """Return a line for each status, with the number of points and, on one axis, places."""
         lines = []
@@ -85,8 +77,8 @@ class Exploration:
             values = [point.coordinates[0] for point in self.points if point.verdict.status is status]
             if values:
                 line = f"{status} at {len(values)} of {len(self.points)} points"
-                if len(self.search.axes) == 1 and len(values) <= MAX_NAMED:
-                    line += f": {self.search.axes[0].name} = {', '.join(map(text_of, values))}"
+                if len(self.axes) == 1 and len(values) <= MAX_NAMED:
+                    line += f": {self.axes[0].name} = {', '.join(map(text_of, values))}"
                 lines.append(line)
         return lines
 
@@ -95,32 +87,31 @@ class Exploration:
         return [f"{Status.ERROR}: {reason}" for reason in list(dict.fromkeys(reasons))[:MAX_FAILURES]]
 
     def assurance(self) -> str:
-        search = self.search
         return (
-            f"Probability that any status is wrong: at most {search.error:g}, split evenly over the "
-            f"{len(self.points)} points of the map ({search.point_error:g} each); asymptotic where intervals are."
+            f"Probability that any status is wrong: at most {self.error:g}, split evenly over the {len(self.points)} "
+            f"points of the map ({self.point_error:g} each); asymptotic where intervals are."
         )
 
     def to_json(self) -> dict[str, Any]:
-        search = self.search
-        claim = search.claim
+        names = [axis.name for axis in self.axes]
         return {
             "schema": SCHEMA,
-            "claim": claim.id,
-            "where": claim.where,
-            "statement": claim.statement,
-            "formula": claim.formula,
-            "kind": claim.kind,
-            "reading": search.reading.name,
-            "axes": [{**axis._asdict(), "is_log": axis.is_log} for axis in search.axes],
+            "claim": self.claim.id,
+            "where": self.claim.where,
+            "statement": self.claim.statement,
+            "formula": self.claim.formula,
+            "kind": self.claim.kind,
+            "reading": self.reading.name,
+            "axes": [{**axis._asdict(), "is_log": axis.is_log} for axis in self.axes],
             "points": [
-                {"at": search.settings(point.coordinates), "verdict": point.verdict.to_json()} for point in self.points
+                {"at": dict(zip(names, point.coordinates, strict=True)), "verdict": point.verdict.to_json()}
+                for point in self.points
             ],
-            "error": search.error,
-            "point_error": search.point_error,
-            "seed": search.seed,
-            "kept": search.kept,
-            "replicates": search.replicates,
+            "error": self.error,
+            "point_error": self.point_error,
+            "seed": self.seed,
+            "kept": self.kept,
+            "replicates": self.replicates,
             "command": self.command,
             "summary": self.summary(),
             "versions": versions(),
@@ -169,8 +160,8 @@ def plan_search(
     seed: int = 0,
     error: float = FAMILY_ERROR,
     module: str | None = None,
-) -> Search:
-    """Return the map to make, before anything runs. Raises: as `explore`."""
+) -> Exploration:
+    """Return the map without points, before anything runs. Raises: as `explore`."""
     claim = require_one(pattern, registry.select_claims([pattern]))
     if reading in registry.SPECIAL_NAMES:
         readings = [choice.name for choice in registry.select_readings(claim.paper, ["all"])]
@@ -193,17 +184,15 @@ def plan_search(
         request = resolve(groups, replicates, seed, point_error, module=module)
         studies[coordinates] = request.studies[0]
     most = replicates or claim.experiment.replicates
-    return Search(claim, choice, axes, studies, most, seed=seed, error=error, point_error=point_error)
+    return Exploration(claim, choice, axes, studies, most, seed=seed, error=error, point_error=point_error)
 
 
-def carry_out_search(search: Search, *, progress: Progress = quiet, command: str = "") -> Exploration:
+def carry_out_search(search: Exploration, *, progress: Progress = quiet, command: str = "") -> Exploration:
     """Test the claim at all points. Raises: as `explore`."""
-    verdicts: dict[str, Verdict] = {}
     request = Request(tuple(search.studies.values()), (search.claim.id,), {}, search.seed, search.error)
-    for verdict in carry_out(request, progress=progress).verdicts:
-        verdicts[verdict.reading] = verdict
+    verdicts = {verdict.reading: verdict for verdict in carry_out(request, progress=progress).verdicts}
     points = [Point(coordinates, verdicts[study.reading.name]) for coordinates, study in search.studies.items()]
-    return Exploration(search, points, command)
+    return dataclasses.replace(search, points=points, command=command)
 
 
 def _axis(name: str, text: str, claim: Claim, reading: ReadingLike) -> Axis:

@@ -88,14 +88,14 @@ def test_points_are_told_where_they_are():
         "SUPPORTED at 2 of 5 points: scale = 0, 2.5",
         "REFUTED at 3 of 5 points: scale = 5, 7.5, 10",
     ]
-    assert 0.98 * 0.01 < found.search.point_error * 5 <= 0.01
+    assert 0.98 * 0.01 < found.point_error * 5 <= 0.01
 
 
 def test_a_point_is_what_verify_says_there_and_its_command_repeats_it(tmp_path):
     found = explore(ID, ["scale=1.5,2.5,3.5", "is_doubled=false,true"], reading="tilted", seed=4)
     for point in found.points:
         settings = dict(zip(("scale", "is_doubled"), point.coordinates, strict=True))
-        (verdict,) = verify(ID, readings="tilted", settings=settings, seed=4, error=found.search.point_error)
+        (verdict,) = verify(ID, readings="tilted", settings=settings, seed=4, error=found.point_error)
         assert verdict == point.verdict
         given = command.verify.make_context("verify", shlex.split(point.verdict.command)[2:]).params
         request = command.request_of(**{name: given[name] for name in inspect.signature(command.request_of).parameters})
@@ -134,4 +134,4 @@ def test_numbers_that_overflow_are_left_undecided(over):
 def test_cells_that_keep_their_own_value_are_named():
     cells = {"only": {}, "still": {"scale": 1.0}}
     found = mapped("scale=0,4", experiment=dataclasses.replace(CLAIM.experiment, cells=cells))
-    assert found.search.kept == {"scale": ["still"]}
+    assert found.kept == {"scale": ["still"]}
