@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.contenders import ENGINE, SCALED
-from moe_theory.plot.style import PAGE_WIDTH, render
+from moe_theory.plot.style import PAGE_WIDTH, render_as
 
 CORES = {"one": "one pinned core", "all": "all cores"}
 AXES = {"M": "experts $M$", "N": "tasks $N$", "d": "features $d$", "s": "samples $s$", "T": "rounds $T$"}
@@ -229,7 +229,8 @@ def peers_figure(record: Record) -> str:
         panels[-1].set_xlabel(COST)
 
     caption = "Points: the quickest pass. At each: times the engine's cost, median over interleaved passes. "
-    return render("The engine and its peers", (PAGE_WIDTH, sum(heights)), draw, f"{caption}{record.machine}.")
+    size = (PAGE_WIDTH, sum(heights))
+    return render_as("svg", "The engine and its peers", size, draw, f"{caption}{record.machine}.").decode()
 
 
 def scaling_figure(record: Record) -> str:
@@ -258,7 +259,8 @@ def scaling_figure(record: Record) -> str:
         panels[0].set_ylabel(COST)
         figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=len(MARKERS))
 
-    return render("Cost of a replicate-round against each size", (PAGE_WIDTH, 2.1), draw, caption)
+    title = "Cost of a replicate-round against each size"
+    return render_as("svg", title, (PAGE_WIDTH, 2.1), draw, caption).decode()
 
 
 def _peer_title(entry: dict[str, Any]) -> str:

@@ -7,6 +7,7 @@ A part stands between `<!-- generated: NAME, by `make readme` -->` and `<!-- end
 recorded runs, the picture's curves from figures/overview/overview.csv, speed from figures/bench.
 """
 
+import functools
 import hashlib
 import sys
 from collections.abc import Callable
@@ -90,7 +91,8 @@ def picture(data: xr.Dataset, theme: overview.Theme, size: tuple[float, float], 
     columns = len(overview.panels()) if size is WIDE else 2
     (spec,) = overview.figures().values()
     description = f"{spec.caption(data)}\n{note}"
-    text = style.render(spec.title, size, lambda canvas: overview.draw(data, canvas, theme, columns), description)
+    draw = functools.partial(overview.draw, data, theme=theme, columns=columns)
+    text = style.render_as("svg", spec.title, size, draw, description).decode()
     return text.replace(svg.FONTS, FONTS)
 
 

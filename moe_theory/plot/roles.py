@@ -14,11 +14,6 @@ class ArtistStyle(dict[str, Any]):
         return ArtistStyle(self | changes)
 
 
-# C0 to C3
-BLUE = "#14355e"
-ORANGE = "#c24d00"
-LIGHT_BLUE = "#3d97d3"
-OLIVE = "#6f5500"
 INK = "#000000"
 DASHED = (0, (4, 1.6))
 DOTTED = (0, (1, 1.2))

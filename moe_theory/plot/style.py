@@ -42,11 +42,6 @@ def our_style(sizes: Mapping[str, float] = EMPTY) -> Iterator[None]:
         yield
 
 
-def render(title: str, size: tuple[float, float], draw: Callable[["FigureBase"], None], caption: str = "") -> str:
-    """Return an SVG document of a drawing of `size` inches, with the caption as description."""
-    return render_as("svg", title, size, draw, caption).decode()
-
-
 def render_as(
     form: Form, title: str, size: tuple[float, float], draw: Callable[["FigureBase"], None], caption: str = ""
 ) -> bytes:

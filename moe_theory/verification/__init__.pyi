@@ -1,6 +1,5 @@
 from .claim import Claim as Claim
 from .claim import Experiment as Experiment
-from .criteria import KINDS as KINDS
 from .registry import all_claims as all_claims
 from .registry import select_claims as select_claims
 from .session import verify as verify

@@ -462,23 +462,6 @@ class LimitRate(_Limit, Rate):
         return Trend("", float(measured[0]), float(decision.low[0]), float(decision.high[0]))
 
 
-KINDS: dict[str, type[Criterion]] = {
-    criterion.kind: criterion
-    for criterion in (
-        Equality,
-        UpperBound,
-        LowerBound,
-        Ordering,
-        Identity,
-        Probability,
-        Rate,
-        ConstructedCounterexample,
-        LimitProbability,
-        LimitRate,
-    )
-}
-
-
 def equality(value: Any, *, margin: float, scale: Any = None) -> Criterion:
     """Return the test that the mean is `value` within a fraction of `scale`, by default of |value|."""
     return Equality(value, margin, scale=scale)

@@ -6,7 +6,6 @@ are Markdown with LaTeX.
 """
 
 import functools
-import graphlib
 import sys
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -109,8 +108,7 @@ def paper_texts(module: str) -> PaperTexts:
     home = _home(module)
     if home is None:
         return PaperTexts()
-    path = home.with_name("paper.toml")
-    return _shared(path) if path.is_file() else PaperTexts()
+    return _shared(home.with_name("paper.toml"))
 
 
 def sentence_of(module: str, hypothesis: str) -> str:
@@ -206,13 +204,7 @@ def _tables(path: Path) -> dict[str, StatementTexts]:
 
 @functools.cache
 def _shared(path: Path) -> PaperTexts:
-    texts = _checked(PaperTexts, _parsed(path), path)
-    try:
-        graphlib.TopologicalSorter(texts.premises).prepare()
-    except graphlib.CycleError as failure:
-        id = failure.args[1][0]
-        raise DeclarationError(f"{path}: premises.{id}: the proof rests on itself. Change its premises.") from None
-    return texts
+    return _checked(PaperTexts, _parsed(path), path) if path.is_file() else PaperTexts()
 
 
 def _parsed(path: Path) -> dict[str, Any]:

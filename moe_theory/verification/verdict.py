@@ -16,7 +16,7 @@ from moe_theory.core.errors import DeclarationError, shortened
 from moe_theory.core.notebook import Listing, Shown, pages, shortest
 from moe_theory.core.papers import find_spec
 from moe_theory.runs.files import plain
-from moe_theory.verification.records import Count, Flag, JsonRecord, Number, nan_for_null, read_record
+from moe_theory.verification.records import Count, Flag, JsonRecord, Number, read_record
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -53,7 +53,6 @@ FIELDS = tuple(
     "claim reading data status reason replicates at predicted observed standard_error interval margin error is_exact "
     "stopped command doubt trend".split()
 )
-NUMBERS = ("predicted", "observed", "standard_error", "margin", "error")  # of these, null where there are none
 
 
 class Role(enum.StrEnum):
@@ -245,23 +244,19 @@ class Verdict(Shown, JsonRecord):
         return plain(dataclasses.asdict(self) | {"unseen": self.unseen})
 
 
+FACTS = ("paper", "where", "statement", "formula", "kind", "side", "replaced_by", "is_computed")  # of a claim
+BLANK = Verdict("", "", "", "", "", "", Status.INCONCLUSIVE, "", 0, "").to_json()
+
+
 def verdict_of(declared: Any, **known: Any) -> Verdict:
-    names = ("paper", "where", "statement", "formula", "kind", "side", "replaced_by", "is_computed")
-    fields: dict[str, Any] = {name: getattr(declared, name) for name in names}
+    fields: dict[str, Any] = {name: getattr(declared, name) for name in FACTS}
     return Verdict(**fields, **known)
 
 
 def whole_verdict(claim: Any, known: Mapping[str, Any]) -> Verdict:
+    """Return the verdict of a record, with its claim's facts. Raises: DamagedError, or KeyError for a lacking field."""
     fields = {name: known[name] for name in FIELDS if name not in Verdict.LATER or name in known}
-    fields |= {name: nan_for_null(fields[name]) for name in NUMBERS}
-    low, high = fields["interval"]
-    fields |= {
-        "interval": (nan_for_null(low), nan_for_null(high)),
-        "status": Status(fields["status"]),
-        "stopped": Stop(fields["stopped"]),
-        "trend": read_record(Trend, fields["trend"]) if fields.get("trend") else None,
-    }
-    return verdict_of(claim, **fields)
+    return read_record(Verdict, BLANK | {name: getattr(claim, name) for name in FACTS} | fields)
 
 
 @dataclasses.dataclass(frozen=True)

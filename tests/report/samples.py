@@ -120,7 +120,7 @@ def panel_of(verdict: Verdict) -> Axes:
         drawn.append(canvas.add_subplot())
         panels.draw_curve(drawn[0], verdict, verdict.curve)
 
-    style.render("title", (4, 3), draw)
+    style.render_as("svg", "title", (4, 3), draw)
     return drawn[0]
 
 

@@ -3,8 +3,9 @@
 import numpy as np
 
 from moe_theory import continual
-from moe_theory.verification import KINDS, Claim, Experiment
+from moe_theory.verification import Claim, Experiment, criteria
 
+KINDS = {kind.kind: kind for kind in vars(criteria).values() if hasattr(kind, "kind")}
 DIMS = continual.Dims(max_experts=1, num_tasks=2, num_features=3, num_samples=1)
 
 

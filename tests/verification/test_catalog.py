@@ -13,7 +13,7 @@ from moe_theory.core.errors import DeclarationError
 from moe_theory.core.papers import all_papers, ordered_names, paper_folder
 from moe_theory.verification import catalog, texts
 from moe_theory.verification import statement as declarations
-from moe_theory.verification.texts import paper_texts, statement_texts
+from moe_theory.verification.texts import statement_texts
 from moe_theory.verification.verdict import Statement
 
 
@@ -140,8 +140,3 @@ def test_a_hypothesis_without_a_sentence_or_a_test_is_refused(module, tmp_path):
     paper.write_text(PAPER.replace("small =", "tiny ="))
     texts._shared.cache_clear()
     refusal(DeclarationError, declarations.statement, "lemma-1", module=module, holds=HOLDS)
-
-
-def test_premises_in_a_circle_are_refused(module, tmp_path):
-    (tmp_path / "paper.toml").write_text('[premises]\na = ["b"]\nb = ["c"]\nc = ["a"]\n')
-    assert "rests on itself" in str(refusal(DeclarationError, paper_texts, module))
