@@ -14,8 +14,6 @@ from moe_theory.core.errors import (
     DeclarationError,
     InvalidValueError,
     MoeTheoryError,
-    described,
-    frames,
     unknown_name,
 )
 from moe_theory.core.random import root_key
@@ -23,49 +21,45 @@ from moe_theory.core.system import Observe, System
 from moe_theory.runs import Cell, Run
 from moe_theory.verification.claim import Claim, Experiment, Runs, require_replicates_last
 from moe_theory.verification.criteria import Samples
-from moe_theory.verification.verdict import Status
 
 
 class ClaimSample(NamedTuple):
-    samples: Samples | None = None
-    labels: Sequence[str] = ()  # names of the components, in the first sample of a claim
-    cells: frozenset[str] = frozenset()  # cells whose runs the claim has read
-    end: tuple[Status, str] | None = None  # a verdict and its reason, where these runs alone decide it
+    samples: Samples
+    labels: list[str]  # names of the components, in the first sample of a claim
+    cells: set[str]  # cells whose runs the claim has read
+
+
+class BrokenHypothesisError(Exception):
+    """Hypotheses of a claim that fail for its runs."""
 
 
 def collect_sample(
     claim: Claim, runs: Runs, overflows: Mapping[str, str], random: Set[str], is_first: bool
 ) -> ClaimSample:
-    """Return a claim's sample from some replicates, or an end if its code fails.
+    """Return a claim's sample from some replicates.
 
     Args:
         overflows: faults of runs that may not be read.
         random: runs of which an exact claim may read only parameters.
         is_first: whether to check hypotheses and name components.
+    Raises: BrokenHypothesisError. InvalidValueError for a run that may not be read. `OWN_CODE` of the claim.
     """
     num_replicates = len(next(iter(runs.values())).replicates)
     read_runs = _ReadRuns(runs)
-    try:
-        hypotheses = claim.hypotheses(claim.experiment.dims, read_runs) if is_first and claim.hypotheses else []
-        broken = [text for text, holds in hypotheses if not holds]
-        if broken:
-            return ClaimSample(end=(Status.INAPPLICABLE, f"fails here: {'; '.join(broken)}"))
-        exact_runs = _ReadRuns(read_runs, random if claim.is_computed else frozenset())
-        samples = collect(claim, exact_runs, num_replicates)
-        for name in sorted(read_runs.read & overflows.keys()):
-            raise InvalidValueError(overflows[name])
-        labels = labels_of(claim, runs, samples.observed.shape[1]) if is_first else []
-    except OWN_CODE as failure:
-        return ClaimSample(end=(Status.ERROR, reason_of(failure)))
-    return ClaimSample(samples, labels, frozenset(read_runs.read))
+    hypotheses = claim.hypotheses(claim.experiment.dims, read_runs) if is_first and claim.hypotheses else []
+    broken = [text for text, holds in hypotheses if not holds]
+    if broken:
+        raise BrokenHypothesisError(f"fails here: {'; '.join(broken)}")
+    exact_runs = _ReadRuns(read_runs, random if claim.is_computed else frozenset())
+    samples = collect(claim, exact_runs, num_replicates)
+    for name in sorted(read_runs.read & overflows.keys()):
+        raise InvalidValueError(overflows[name])
+    labels = labels_of(claim, runs, samples.observed.shape[1]) if is_first else []
+    return ClaimSample(samples, labels, read_runs.read)
 
 
 def is_of_study(failure: BaseException) -> bool:
     return not isinstance(failure, MoeTheoryError) or isinstance(failure, DeclarationError)
-
-
-def reason_of(failure: BaseException) -> str:
-    return f"{described(failure)}{frames(failure)}"
 
 
 class _ReadRuns(Mapping[str, Run]):

@@ -6,10 +6,10 @@ Replicates double. Analysis k of a verdict at error a spends a/(k (k + 1)), whic
 import dataclasses
 from collections.abc import Mapping, Set
 
-from moe_theory.core.errors import OWN_CODE
+from moe_theory.core.errors import OWN_CODE, described, frames
 from moe_theory.verification.claim import Claim, Runs
 from moe_theory.verification.criteria import Identity, Samples
-from moe_theory.verification.evidence import collect_sample, reason_of
+from moe_theory.verification.evidence import BrokenHypothesisError, collect_sample
 from moe_theory.verification.intervals import is_dependent
 from moe_theory.verification.verdict import Look, Status, Stop, Verdict
 
@@ -115,16 +115,14 @@ class SequentialTest:
         replicates = next(iter(runs.values())).replicates
         first = int(replicates[0])
         last = int(replicates[-1]) + 1
-        part = collect_sample(self.claim, runs, overflows, self.random, self.samples is None)
-        if part.end is not None:
-            self._end(*part.end, last)
-            return
         try:
-            if part.samples is not None and self.count < last:
-                if self.samples is None:
-                    self.labels = list(part.labels)
-                self.samples = part.samples.rows(slice(max(self.count - first, 0), None)).after(self.samples)
-            self.cells = set(part.cells)
+            samples, labels, cells = collect_sample(self.claim, runs, overflows, self.random, self.samples is None)
+            self.cells = cells
+            if self.count < last:
+                self.labels = self.labels or labels
+                self.samples = samples.rows(slice(max(self.count - first, 0), None)).after(self.samples)
+        except BrokenHypothesisError as broken:
+            self._end(Status.INAPPLICABLE, str(broken), last)
         except OWN_CODE as failure:  # of the claim's own code: an ERROR of this claim alone
             self.fail(failure, last)
 
@@ -153,7 +151,7 @@ class SequentialTest:
         self.has_ended = True
 
     def fail(self, failure: BaseException, count: int) -> None:
-        self._end(Status.ERROR, reason_of(failure), count)
+        self._end(Status.ERROR, f"{described(failure)}{frames(failure)}", count)
 
     def _end(self, status: Status, reason: str, count: int) -> None:
         stopped = {Status.ERROR: Stop.FAILED}.get(status, Stop.DECIDED)
