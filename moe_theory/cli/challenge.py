@@ -53,7 +53,7 @@ def challenge(
     from moe_theory.report.verdicts import searches_document
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs
-    from moe_theory.verification.challenges import search_each
+    from moe_theory.verification.challenge import search_each
     from moe_theory.verification.registry import load_claims
 
     if not patterns:

@@ -26,7 +26,7 @@ def record(folders: tuple[Path, ...], elsewhere: bool) -> None:
     from moe_theory.core.papers import ordered_names
     from moe_theory.report import record as records
     from moe_theory.report.pages import NUMBERS
-    from moe_theory.verification.challenges import FOLDER
+    from moe_theory.verification.challenge import FOLDER
 
     searched = [folder for folder in folders if (folder / FOLDER).is_dir()]
     runs = [folder for folder in folders if folder not in searched or (folder / NUMBERS).is_file()]

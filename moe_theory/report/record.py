@@ -15,7 +15,7 @@ from moe_theory.plot.document import Document
 from moe_theory.plot.markdown import code, paragraphs
 from moe_theory.report.pages import as_report, merged, read_printed
 from moe_theory.runs.files import prepare_folder, write_whole
-from moe_theory.verification import challenges, recorded
+from moe_theory.verification import challenge, recorded
 from moe_theory.verification.catalog import NAME as INDEX
 from moe_theory.verification.catalog import answered, index_text, statements
 from moe_theory.verification.challenged import Challenge
@@ -81,7 +81,7 @@ def of_searches(folders: Sequence[Path]) -> list[PaperRecord]:
     """
     new: dict[str, Challenge] = {}
     for folder in folders:
-        new |= {search.statement: search for search in challenges.kept(folder) if search.is_thorough}
+        new |= {search.statement: search for search in challenge.saved_searches(folder) if search.is_thorough}
     records = []
     for paper in dict.fromkeys(name.partition(".")[0] for name in new):
         by_name = {search.statement: search for search in recorded.searches_of(paper)} | new

@@ -8,24 +8,31 @@ nothing.
 """
 
 import dataclasses
+import hashlib
 import itertools
+import json
+import logging
 import math
+import os
 import shlex
 import time
 from collections.abc import Iterable, Mapping, Sequence, Set
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.stats import qmc
 
 from moe_theory.core import engine
-from moe_theory.core.errors import InvalidValueError, MoeTheoryError
+from moe_theory.core.errors import DamagedError, InvalidValueError, MoeTheoryError
 from moe_theory.runs import Progress, automatic, quiet
 from moe_theory.runs import shown as shown_progress
+from moe_theory.runs.store import Store
 from moe_theory.runs.workers import num_device_workers
 from moe_theory.verification import registry
+from moe_theory.verification.archive import Keys
 from moe_theory.verification.catalog import matching, statements
-from moe_theory.verification.challenged import Challenge, Clause, ClauseBound, Flip, Looked
+from moe_theory.verification.challenged import SCHEMA, Challenge, Clause, ClauseBound, Flip, Looked
 from moe_theory.verification.claim import Claim, Experiment, ReadingLike, registered
 from moe_theory.verification.region import FreeAxis, described
 from moe_theory.verification.request import FAMILY_ERROR, check_request, resolve
@@ -35,6 +42,7 @@ from moe_theory.verification.statement import declared, free_of
 from moe_theory.verification.status import deciding
 from moe_theory.verification.verdict import Statement, Status, Verdict
 
+FOLDER = "challenges"  # of saved searches
 SECONDS = 40.0
 MOST_SEARCHED = 200  # statements, which the error is split over in advance: one more changes no other's share
 FEW = 32  # replicates of a first look at a setting
@@ -48,6 +56,7 @@ PROBES = 8  # settings inside a clause that are searched
 TRIES = 8  # clauses that are tried
 OVER = 1.5  # times the time, for shrinking, other readings, borders and a clause where there is a flip
 BORDER_ERROR = 0.05  # error of a verdict that only places a border
+_LOG = logging.getLogger(__name__)
 _UNFIT = {Status.INAPPLICABLE, Status.ERROR}
 
 Point = tuple[tuple[FreeAxis, Any], ...]  # the axes that a setting changes, in their order
@@ -109,6 +118,66 @@ def challenge(
         search = RegionSearch(groups, axes, seed, error=error, seconds=seconds, module=module, progress=listener)
         search.begin(readings, chosen_statement.name)
         return search.result(chosen_statement, command)
+
+
+def search_each(
+    patterns: Sequence[str],
+    seconds: float = SECONDS,
+    *,
+    error: float | None = None,
+    folder: str | os.PathLike[str] | None = None,
+    **how: Any,
+) -> list[Challenge]:
+    """Search the free parameters of several statements, where there are any.
+
+    Args:
+        patterns: as in `mt.statements`.
+        error: probability that any flip is false, split evenly, by default the share of `challenge` for each.
+        folder: of saved searches, not repeated for the same code, time, seed and error.
+        how: further arguments of `challenge`.
+    Raises: as `challenge`. InvalidValueError also for a single statement without free parameters.
+    """
+    named = itertools.chain.from_iterable(map(every_named, patterns))
+    every = list({statement.name: statement for statement in named}.values())
+    searchable = [statement for statement in every if (axes_of(statement) if len(every) == 1 else free_of(statement))]
+    share = None if error is None else error / max(len(searchable), 1)
+    store = None if folder is None else Store(Path(folder) / FOLDER)
+    digests = Keys()
+    searches = []
+    for statement in searchable:
+        claims = [registered()[id] for id in deciding(statement)]
+        readings = registry.select_readings(claims[0].paper, None)
+        parts = [digests.of(claim, reading, 0) for claim, reading in itertools.product(claims, readings)]
+        decisive = (seconds, how.get("reading"), how.get("seed"), share)
+        record = repr((SCHEMA, statement.name, parts, statement.free, decisive))
+        key = hashlib.sha256(record.encode()).hexdigest()
+        row = store and store.get(key)
+        search = challenge(statement.name, seconds, error=share, **how) if row is None else _parsed(row)
+        searches.append(search)
+        if store is not None and row is None:
+            text = json.dumps(search.to_json(), ensure_ascii=False)
+            store.put({key: text.encode()}, label=statement.name)
+    if store is not None:
+        for reason in store.damaged.values():
+            _LOG.warning("%s. It was searched again.", reason)
+    return searches
+
+
+def saved_searches(folder: Path) -> list[Challenge]:
+    """Return the searches in a folder. Raises: DamagedError for a damaged search, or one of no installed paper."""
+    registry.all_claims()
+    store = Store(folder / FOLDER)
+    rows = [*map(store.get, store.keys())]
+    if store.damaged:
+        raise DamagedError(f"{next(iter(store.damaged.values()))}. Search again with the same --out.")
+    return sorted((_parsed(row) for row in rows if row is not None), key=lambda search: search.statement)
+
+
+def _parsed(row: bytes) -> Challenge:
+    try:
+        return Challenge.of_json(json.loads(row), registry.declared_claims())
+    except (KeyError, TypeError, ValueError) as failure:
+        raise DamagedError(f"a saved search is of other code ({failure}). Search again.") from None
 
 
 def axes_of(statement: Statement) -> tuple[FreeAxis, ...]:

@@ -14,7 +14,7 @@ from moe_theory import cli
 from moe_theory.core.errors import DamagedError, DeclarationError, InvalidValueError
 from moe_theory.report import pages, record
 from moe_theory.runs.store import Store
-from moe_theory.verification import Status, Verdict, challenges, proofs, recorded, registry
+from moe_theory.verification import Status, Verdict, challenge, proofs, recorded, registry
 from moe_theory.verification.challenged import Challenge, Looked
 from moe_theory.verification.verdict import Proof, Report, Statement
 
@@ -135,7 +135,7 @@ def kept_search(folder: Path, statement: str, settings: int) -> Challenge:
     about = {"settings": settings, "inadmissible": 0, "shapes": 1, "idle": [], "seconds": 1.0, "seed": 0}
     about |= {"error": 0.01, "command": "moe-theory challenge", "recorded": looked, "nearest": looked}
     search = Challenge(statement, "Lemma 6", "break", "sibling", ["sibling"], [], [], None, **about)
-    store = Store(folder / challenges.FOLDER)
+    store = Store(folder / challenge.FOLDER)
     store.put({f"{statement} at {settings}": json.dumps(search.to_json()).encode()}, label=statement)
     return search
 

@@ -21,9 +21,9 @@ from moe_theory.core.errors import DamagedError, DeclarationError, InvalidValueE
 from moe_theory.report.challenge import headline
 from moe_theory.runs import Run, quiet
 from moe_theory.runs.store import Store
-from moe_theory.verification import Experiment, challenges, recorded, session
+from moe_theory.verification import Experiment, recorded, session
 from moe_theory.verification import claim as claims
-from moe_theory.verification.challenge import Challenge, challenge
+from moe_theory.verification.challenge import FOLDER, Challenge, challenge, saved_searches, search_each
 from moe_theory.verification.challenged import Looked
 from moe_theory.verification.claim import Measured
 from moe_theory.verification.explore import explore
@@ -202,16 +202,16 @@ def test_a_search_is_read_as_it_was_written(declare):
 def test_searches_are_kept_and_made_again_where_code_or_error_are_others(declare, tmp_path):
     declare(where(lambda p: p.tilt > 0.6))
     about = {"reading": PLAIN, "folder": tmp_path, "progress": quiet}
-    (first,) = challenges.search_each(["planted.region"], LONG, error=ERROR, **about)
-    (again,) = challenges.search_each(["planted.region"], LONG, error=ERROR, **about)
+    (first,) = search_each(["planted.region"], LONG, error=ERROR, **about)
+    (again,) = search_each(["planted.region"], LONG, error=ERROR, **about)
     assert again.to_json() == first.to_json()  # with the seconds that it took
-    (other,) = challenges.search_each(["planted.region"], LONG, error=2 * ERROR, **about)
+    (other,) = search_each(["planted.region"], LONG, error=2 * ERROR, **about)
     assert other.error == 2 * ERROR
-    assert [each.statement for each in challenges.kept(tmp_path)] == ["planted.region"]
-    store = Store(tmp_path / challenges.FOLDER)
+    assert [each.statement for each in saved_searches(tmp_path)] == ["planted.region"]
+    store = Store(tmp_path / FOLDER)
     assert len(store.keys()) == 1, "one search a statement"
     store.put({"of other code": b'{"schema": "earlier"}'})
-    refusal(DamagedError, challenges.kept, tmp_path)
+    refusal(DamagedError, saved_searches, tmp_path)
 
 
 def test_settings_that_break_a_hypothesis_are_inadmissible_and_not_unbroken(declare):
@@ -317,11 +317,11 @@ def test_an_axis_of_a_paper_is_of_experiments_whose_cells_agree_in_it():
 def test_damaged_searches_are_named_and_made_again(declare, tmp_path, caplog):
     declare(where(lambda p: p.tilt > 0.6))
     about = {"reading": PLAIN, "folder": tmp_path, "progress": quiet}
-    (first,) = challenges.search_each(["planted.region"], LONG, **about)
-    file = tmp_path / challenges.FOLDER / "results.sqlite"
+    (first,) = search_each(["planted.region"], LONG, **about)
+    file = tmp_path / FOLDER / "results.sqlite"
     with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as database:
         database.execute("UPDATE results SET data = zeroblob(length(data))")
-    refusal(DamagedError, challenges.kept, tmp_path)
-    (again,) = challenges.search_each(["planted.region"], LONG, **about)
+    refusal(DamagedError, saved_searches, tmp_path)
+    (again,) = search_each(["planted.region"], LONG, **about)
     assert "results.sqlite has other bytes than were written" in caplog.text
     assert again.flips == first.flips
