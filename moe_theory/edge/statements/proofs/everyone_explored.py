@@ -32,5 +32,5 @@ exact = sum(comb(rounds, k) * chance**k * (1 - chance) ** (rounds - k) for k in 
 bound = 1 / low ** (count * (315 * log - 1315) // 1000)  # the exponent rounded towards 0
 holds = holds and exact <= bound
 print(f"M = {experts}, X = {count}, K = {log}: exact probability below the bound 1/{low**8 // 1}: {exact <= bound}")
-print("proved: all are explored, but for a probability of delta" if holds else "not proved")
+print("proved: all are explored with probability 1 - delta" if holds else "not proved")
 sys.exit(not holds)

@@ -38,7 +38,7 @@ for experts in (3, 4, 5):
             by_gates = min(
                 by_gates, Fraction(sum(head != 1 for head in heads.values()), 2)
             )  # output -kind (a - mean a)
-print(f"a blind choice, at the least: misrouted {fewest['misrouted']}, moved {fewest['moved']}; by gates: {by_gates}")
+print(f"a choice that ignores the task: misrouted {fewest['misrouted']}, moved {fewest['moved']}; by gates: {by_gates}")
 
 others, moves = [], []
 for power in (2, 4, 6):
