@@ -47,4 +47,6 @@ def test_own_tasks_are_counted_among_those_that_went_to_a_server():
     np.testing.assert_array_equal(last_tasks(tasks, experts)[:, 0], [-1, -1, 1, -1, 0, 0, 1, -1])
     assert own_share(tasks, experts, np.array([[0], [1]])).tolist() == [0.0]  # of the last two, one went to server 0
     assert own_share(tasks, experts, np.array([[7], [7]])).tolist() == [1.0]  # two tasks of one cluster
+    first = np.array([[1, 1, 1, 1]]).T, np.array([[0, 0, 0, 1]]).T  # the last arrival is its expert's first
+    assert own_share(*first, np.array([[0], [0]])).tolist() == [0.0]
     assert np.isnan(own_share(tasks[:4], experts[:4], np.array([[0], [1]]))[0])
