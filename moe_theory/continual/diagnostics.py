@@ -221,8 +221,8 @@ def system_with_tally(dims: Dims, **parts: Any) -> System:
     return System(init, step)
 
 
-def with_common_part(base: System, truths: float = 0.0) -> System:
-    """Return the system with a common part added to entries of all w_n, and 1 to entries of all signals.
+def with_common_part(base: System) -> System:
+    """Return the system with 1 added to entries of all signals.
 
     Differences stay unchanged, and the system's start must use nothing else of the pool.
     """
@@ -230,7 +230,7 @@ def with_common_part(base: System, truths: float = 0.0) -> System:
     def init(key: Key[Array, ""], params: Params) -> Any:
         start_state = base.init(key, params)
         state = getattr(start_state, "state", start_state)
-        pool = state.pool._replace(truths=state.pool.truths + truths, signals=state.pool.signals + 1.0)
+        pool = state.pool._replace(signals=state.pool.signals + 1.0)
         shifted = state._replace(pool=pool)
         if state is not start_state:
             return start_state._replace(state=shifted)

@@ -18,7 +18,6 @@ from moe_theory.continual.diagnostics import (
     system_with_endless_tally,
     system_with_expected_costs,
     system_with_tally,
-    with_common_part,
 )
 from moe_theory.continual.params import SIGMA_0, Dims, Params
 from moe_theory.core.random import normals
@@ -288,19 +287,4 @@ GAUSSIAN, SORTED_LATER, BOTH = (
     }.items()
 )
 ROUTER_CELLS = {experiments.router_cell(scale): scale for scale in experiments.ROUTER_SCALES}
-COMMON_BY_SCALE = variant(
-    experiments.ROUTER_GRID,
-    "router-grid-common",
-    cells=ROUTER_CELLS,
-    system=with_common_part(experiments.ROUTER_GRID.system, truths=1),
-).over(ROUTER_CELLS)
 QUIET_BY_SCALE = variant(experiments.ROUTER_GRID, "router-grid-quiet", small_alpha, ROUTER_CELLS).over(ROUTER_CELLS)
-COMMON_MANY, COMMON_FEW = (
-    variant(
-        experiments.NO_TERMINATION,
-        f"no-termination-common-{name}",
-        cells=cells,
-        system=with_common_part(experiments.NO_TERMINATION.system, truths=1),
-    ).over(cells)
-    for name, cells in {"many": experiments.MANY_CELLS, "few": experiments.FEW_CELLS}.items()
-)

@@ -453,7 +453,7 @@ def _check_round(
 
 def _require_no_dims(state: State) -> None:
     if state.refit is not None:
-        raise InvalidValueError("servers of this state hold several tasks: pass dims, those of begin.")
+        raise InvalidValueError("servers of this state hold several tasks: pass the dims that begin had.")
 
 
 def _check_totals(transfer_delay: Any, execution_delay: Any, params: Params, longest: int | None) -> None:

@@ -148,8 +148,8 @@ def bounded_delays(law: Law, trip: Trip, params: Params) -> Int[Array, " M"]:
     rounds = jnp.asarray(law(trip, params))
     if rounds.shape != trip.uniform.shape or not jnp.issubdtype(rounds.dtype, jnp.integer):
         raise InvalidValueError(
-            f"a law of delays gave {rounds.dtype} of shape {rounds.shape}, not whole rounds, one a server: "
-            f"{trip.uniform.shape}. Round and cast in the law."
+            f"a distribution of delays gave {rounds.dtype} of shape {rounds.shape}, not whole rounds, one a server: "
+            f"{trip.uniform.shape}. Round and cast there."
         )
     return jnp.clip(rounds.astype(jnp.int32), trip.least, trip.most)
 
@@ -157,4 +157,6 @@ def bounded_delays(law: Law, trip: Trip, params: Params) -> Int[Array, " M"]:
 def check_execution(law: Law) -> None:
     """Raise InvalidValueError for a transfer's distribution in place of an execution's."""
     if law is delays.by_distance:
-        raise InvalidValueError("by_distance is a law of transfers: execution is at one server. Choose another law.")
+        raise InvalidValueError(
+            "by_distance is for transfers: execution is at one server. Choose another distribution."
+        )

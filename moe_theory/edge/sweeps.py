@@ -64,7 +64,7 @@ SWEEPABLE = Sweepable(
         Observable("delay", "d_t of the task routed, in rounds (1)", lambda state, info: info.delay),
         Observable("wait", "rounds before the server starts on it", lambda state, info: info.wait),
         Observable("num_busy", "servers that the router found busy", lambda state, info: info.num_busy),
-        Observable("dropped", "tasks lost so far because nobody was idle", lambda state, info: state.dropped),
+        Observable("dropped", "tasks lost so far because no server was idle", lambda state, info: state.dropped),
         Observable(
             "misrouted", "tasks so far at a specialist of another kind (15)", lambda state, info: state.misrouted
         ),

@@ -27,7 +27,7 @@ def test_rounds_beyond_those_remembered_are_nan_or_refused():
     past = evaluation.empty_past(DIMS)
     for time in range(1, DIMS.max_rounds + 3):
         past, found = one_round(past, jnp.int32(time))
-        of_all = np.array(found[:4])  # the classes that have not arrived have no scores yet
-        assert np.all(np.isfinite(of_all) if time <= DIMS.max_rounds else np.isnan(of_all))
+        values = np.array([*found[:4], found.class_errors[0], found.class_accuracies[0]])  # class 1 never arrives
+        assert np.all(np.isfinite(values) if time <= DIMS.max_rounds else np.isnan(values))
     past = evaluation.empty_past(DIMS)
     refusal(InvalidValueError, evaluation.record, past, jnp.int32(6), first, first, tests, rows)

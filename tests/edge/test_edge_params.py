@@ -267,7 +267,7 @@ def test_without_dims_samples_may_vary_but_not_reach_the_features():
 def test_a_state_that_needs_its_dims_says_so(dims):
     """Would catch servers that silently hold one task, or errors that leave out a server's second task."""
     state = edge.begin(dims, PARAMS, POOL, ONES)
-    message = "servers of this state hold several tasks: pass dims, those of begin"
+    message = "servers of this state hold several tasks: pass the dims that begin had"
     refused(message, edge.learn, state, arrival(), PARAMS)
     refused(message, edge.generalization_error_flushed, state)
     jax.eval_shape(lambda: edge.generalization_error_flushed(state, dims))
@@ -307,7 +307,7 @@ def test_a_pool_and_positions_must_fit_the_dims():
 
 def test_an_execution_has_no_distance():
     """Would catch execution delays made of distances from a server that is not there."""
-    message = "by_distance is a law of transfers: .*Choose another law"
+    message = "by_distance is for transfers: .*Choose another distribution"
     refused(message, lambda: mt.simulate(edge.system(DIMS, execution=delays.by_distance), ROOT, PARAMS, 10**9))
 
 
@@ -342,7 +342,7 @@ def test_a_law_of_delays_is_clipped_and_gives_whole_rounds():
     served = info.expert >= 0
     assert set(info.delay[served] - state.execution_delay[info.expert[served]]) == {0, 2}
     halves = edge.system(DIMS, transfer=lambda trip, params: trip.uniform * 2)
-    refused("a law of delays gave .* not whole rounds", mt.simulate, halves, ROOT, params, 2)
+    refused("a distribution of delays gave .* not whole rounds", mt.simulate, halves, ROOT, params, 2)
 
 
 @pytest.mark.parametrize("change", [{"task": 3}, {"task": -1}, {"truth": np.full(P, np.nan)}], ids=str)

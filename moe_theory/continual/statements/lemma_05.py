@@ -18,7 +18,6 @@ def least_explored_gradient(run) -> np.ndarray:
 ROUTING = statement("lemma-5-router-learning", module=__name__, free=experiments.FREE_AT_LEVEL)
 
 
-@ROUTING.literal("lemma-5.routing-common", interventions.COMMON_BY_SCALE, rate(at_least=1.0))
 @ROUTING.charitable("lemma-5.routing", experiments.BY_SCALE, rate(at_least=1.0))
 def largest_routed_gradient(run) -> np.ndarray:
     first = experiments.stage_rounds(run.params)

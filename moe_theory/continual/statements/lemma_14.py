@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from moe_theory.continual import experiments, interventions
+from moe_theory.continual import experiments
 from moe_theory.continual.statements.setting import statement
 from moe_theory.verification.statement import rate
 
@@ -11,8 +11,6 @@ MANY, FEW = (experiments.NO_TERMINATION.over(cells) for cells in (experiments.MA
 LEMMA_14 = statement("lemma-14", module=__name__)
 
 
-@LEMMA_14.literal("lemma-14.tasks-common", interventions.COMMON_MANY, rate(at_least=1.0))
-@LEMMA_14.literal("lemma-14.clusters-common", interventions.COMMON_FEW, rate(at_least=1.0))
 @LEMMA_14.charitable("lemma-14.tasks", MANY, rate(at_least=1.0), hypotheses=["more-experts-than-tasks"])
 @LEMMA_14.charitable("lemma-14.clusters", FEW, rate(at_least=1.0), hypotheses=["fewer-experts-than-tasks"])
 def largest_gradient_gap(run) -> np.ndarray:

@@ -21,6 +21,7 @@ SUMS = dataclasses.replace(experiments.GROWTH.at(experiments.tree_cell("in-turn"
 BOUNDS = experiments.computed(abscissa=SIZES)
 
 REMARK = statement("remark", module=__name__)
+DESCENT = statement("remark-descent", module=__name__)
 # Under effective splits these trees, picked in turn, grow without chance.
 DRAWN = ["random-splits"]
 
@@ -83,3 +84,28 @@ def bound_over_order(run) -> np.ndarray:
 def neural_part_over_logarithm(run) -> np.ndarray:
     neural_parts = np.array([parts_at(size, 10.0)[0] for size in SIZES])
     return alike(run, neural_parts / np.log(SIZES))
+
+
+def descent_terms(run: Run, steps_over_size: Callable[[float], float]) -> np.ndarray:
+    """The term of gradient descent over sqrt(lambda S) at `SIZES` (V, B), with the largest eta that C_1 = 1 allows.
+
+    `steps_over_size` gives J / (T L + lambda).
+    """
+    ratios = []
+    for size in SIZES:
+        length = 2 * size + 1  # T L + lambda
+        bound = theory.theorem_1(
+            size, 10.0, 1e6, learning_rate=1 / (64 * length), num_steps=length * steps_over_size(size)
+        )
+        ratios.append(2 * bound.optimization / bound.norm)
+    return alike(run, np.array(ratios))
+
+
+@DESCENT.literal("remark.descent", BOUNDS, rate(at_most=0.0), instead="remark.descent-logarithm")
+def short_descent(run) -> np.ndarray:
+    return descent_terms(run, lambda size: 2.0)
+
+
+@DESCENT.charitable("remark.descent-logarithm", BOUNDS, rate(at_most=0.0))
+def long_descent(run) -> np.ndarray:
+    return descent_terms(run, lambda size: 2 * np.log((2 * size + 1) * np.sqrt(size)))

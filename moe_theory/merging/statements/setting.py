@@ -26,7 +26,8 @@ def _is_wide(dims: Dims, run: Run) -> bool:
 HOLDS = {
     # As in all experiments. Steps enter one term of (6) alone, which the claims take as 0, its least value.
     **dict.fromkeys(
-        ("best-weights", "fixed-candidates", "fixed-constants", "hidden-layers", "small-steps"), lambda dims, run: True
+        ("best-weights", "fixed-candidates", "fixed-constants", "fixed-norms", "hidden-layers", "small-steps"),
+        lambda dims, run: True,
     ),
     "parameters-in-range": _is_in_range,
     "no-split-left-out": lambda dims, run: not np.any(run.records.left_out),

@@ -54,7 +54,7 @@ for number in (1, 5):  # tasks in a cluster
     print("M > N:" if number == 1 else "M < N:")
     for scale in (1e-2, 1e-3, 1e-4):
         ordered, outside = after_exploration(np.random.default_rng(0), scale, number)
-        print(f"    sigma_0 = {scale:g}: (40) holds in {ordered.mean():.0%} of runs, stated: 1 - o(1);", end=" ")
-        print(f"{outside.mean():.0%} of arrivals go elsewhere, stated: none")
+        print(f"    sigma_0 = {scale:g}: (40) holds in {ordered.mean():.0%} of runs (claimed: 1 - o(1)),", end=" ")
+        print(f"{outside.mean():.0%} of arrivals go elsewhere (claimed: none)")
         is_violated &= ordered.mean() < 0.4 and outside.mean() > 0.2
 sys.exit(0 if is_violated else 1)

@@ -47,7 +47,7 @@ def after_exploration(rng: np.random.Generator, scale: float, truths: np.ndarray
 
 is_violated = True
 for number in (1, 4):  # tasks in a cluster
-    print("M > N, stated: 0, 0 and 0" if number == 1 else "M < N, stated: O(sigma_0^1.5) for the first two")
+    print("M > N, claimed: 0, 0 and 0" if number == 1 else "M < N, claimed: O(sigma_0^1.5) for the first two")
     found, places = [], np.outer(np.tile(np.arange(number) / 4, CLUSTERS), AXES[-1])
     for scale in (1e-2, 1e-3, 1e-4):
         truths = np.repeat(AXES[:CLUSTERS], number, axis=0) + scale**0.5 * places

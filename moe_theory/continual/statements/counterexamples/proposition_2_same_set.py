@@ -39,7 +39,7 @@ def mean_gap(rng: np.random.Generator, scale: float, number: int) -> float:
 
 is_violated = True
 for number in (1, 3):
-    print(f"{'M > N' if number == 1 else 'M < N'}, stated: O(sigma_0^1.75)")
+    print(f"{'M > N' if number == 1 else 'M < N'}, claimed: O(sigma_0^1.75)")
     ratios = []
     for scale in (1e-2, 1e-3, 1e-4, 1e-5):
         gap = mean_gap(np.random.default_rng(0), scale, number)

@@ -55,6 +55,6 @@ for scale in (1e-2, 1e-3, 1e-4):
     print(f"sigma_0 = {scale:g}, in units of its square, means of {RUNS} runs:")
     for name, found, terms in zip(["F_T1", "F_2T1", "G_2T1"], [early, late, error], sums, strict=True):
         bound = terms.sum(axis=1) / ((old if name == "F_T1" else new)[0].sum() - 1)
-        print(f"    {name} = {found.mean():.2f}, stated: below {bound.mean():.2f}")
+        print(f"    {name} = {found.mean():.2f} (claimed: below {bound.mean():.2f})")
         is_violated &= np.mean(found - bound) > 6 * np.std(found - bound) / RUNS**0.5
 sys.exit(0 if is_violated else 1)

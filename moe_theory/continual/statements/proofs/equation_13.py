@@ -54,7 +54,7 @@ def least(q: Fraction) -> Fraction:
 spreads = [least(q) for q in SCALES]
 for q, spread in zip(SCALES, spreads, strict=True):
     chance = Fraction(1, 2 * 4**EXPERTS)
-    print(f"sigma_0 = {q**4}: D is at least {int(spread / q**7)} sigma_0^1.75 at t2, with chance {chance} or more")
+    print(f"sigma_0 = {q**4}: D is at least {int(spread / q**7)} sigma_0^1.75 at t2, with probability {chance} or more")
 is_violated = all(spread >= q**6 / (4 * EXPERTS) for q, spread in zip(SCALES, spreads, strict=True))
 print("violated: no multiple of sigma_0^1.75 is above" if is_violated else "not violated")
 sys.exit(not is_violated)

@@ -41,7 +41,7 @@ steps = {
 changes = {name: [dot(step, signal) for signal in SIGNALS] for name, step in steps.items()}
 for name, (own, other) in changes.items():
     print(f"output of {name}: for its task's signal {own}, for the other signal {other}")
-print("said, for any signal: the chosen expert's output and softmax fall, each other's rise")
+print("claimed, for any signal: the chosen expert's output and softmax fall, each other's rise")
 # The softmax of an expert is above 1/M where its output is above those of all others, which are equal.
 leads = [changes["the chosen expert"][task] - changes["each other"][task] for task in range(2)]
 print(f"the chosen one leads by {leads[0]} for its task's signal, by {leads[1]} for the other: its softmax rises there")

@@ -50,7 +50,7 @@ still = Fraction(max(agree), 2 * EXPERTS)  # of all tasks and experts: no move
 for q in SCALES:
     excess = EXPERTS * bound(q, int(EXPERTS / q**2) + 1 + ROUNDS) / q**5
     chance = still + Fraction(1, int(1 / excess))
-    print(f"sigma_0 = {q**4}: no move in {ROUNDS} rounds with chance ({still} + 1/{int(1 / excess)})^{ROUNDS} at most")
+    print(f"sigma_0 = {q**4}: no move in {ROUNDS} rounds: ({still} + 1/{int(1 / excess)})^{ROUNDS} at most")
 is_violated = is_lemma and chance**ROUNDS < Fraction(1, 100)
-print("violated: some model moves by sigma_0 or more with chance above .99" if is_violated else "not violated")
+print("violated: some model moves by sigma_0 or more with probability above .99" if is_violated else "not violated")
 sys.exit(not is_violated)

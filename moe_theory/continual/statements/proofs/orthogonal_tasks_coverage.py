@@ -54,6 +54,6 @@ while rounds < LAST:  # up to twice as many; paid and lifted are in units of 1/M
     lift, rounds = lift + Fraction(visits, rounds), 2 * rounds
 is_lemma = is_lemma and late < Fraction(7, 100) < Fraction(1, 9) - lift and fails < Fraction(3, 100)
 empty = Fraction((TASKS - 1) * (TASKS - 2), TASKS**2) - Fraction(3, 100)  # a, b, c are three tasks
-print(f"M = 2^40, N = 64: some task has no specialist with chance {empty} or more, delta stated")
+print(f"M = 2^40, N = 64: some task has no specialist with probability {empty} or more, claimed: delta")
 print("violated: a larger M does not help" if is_lemma and empty > Fraction(9, 10) else "not violated")
 sys.exit(not (is_lemma and empty > Fraction(9, 10)))

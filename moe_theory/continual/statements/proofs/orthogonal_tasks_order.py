@@ -50,6 +50,6 @@ def fails(history: tuple[int, ...]) -> Fraction:
 
 
 chance = sum(fails((0, *rest)) for rest in product(range(M * N), repeat=EARLY - 1)) / (M * N) ** (EARLY - 1)
-print(f"(40) fails at T1 + 1 with chance {Fraction(int(1000 * chance), 1000)} or more, o(1) stated")
-print("violated: the chance is above 1/10 for every sigma_0" if chance > Fraction(1, 10) else "not violated")
+print(f"(40) fails at T1 + 1 with probability {Fraction(int(1000 * chance), 1000)} or more, claimed: o(1)")
+print("violated: the probability is above 1/10 for every sigma_0" if chance > Fraction(1, 10) else "not violated")
 sys.exit(chance <= Fraction(1, 10))

@@ -55,6 +55,6 @@ chance = sum(fails((0, *rest)) for rest in product(range(M * N), repeat=EARLY - 
 chance /= N  # the arrival at t1, independent of gates, is the task with the gap
 least = Fraction(int(1000 * chance), 1000)
 for power in (10, 20, 30):  # sigma_0 = 2^-4 power
-    print(f"sigma_0 = 2^-{4 * power}: a gap of {DELTA * 2**power} sigma_0^1.75 with chance {least} or more")
+    print(f"sigma_0 = 2^-{4 * power}: a gap of {DELTA * 2**power} sigma_0^1.75 with probability {least} or more")
 print("violated: no multiple of sigma_0^1.75 is above" if least > Fraction(1, 50) else "not violated")
 sys.exit(least <= Fraction(1, 50))

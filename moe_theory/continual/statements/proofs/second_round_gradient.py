@@ -42,7 +42,7 @@ def second_round(groups, experts):
 tasks = second_round(groups=3, experts=4)  # M = 4 > N = 3
 clusters = second_round(groups=2, experts=3)  # K = 2 < M = 3 < N
 for name, (chance, size) in (("1) says 0, M > N", tasks), ("2) says O(sigma_0^1.5), M < N", clusters)):
-    print(f"{name}: with chance {chance} or more the gradient is {size} sigma_0 or more")
+    print(f"{name}: with probability {chance} or more the gradient is {size} sigma_0 or more")
 is_violated = all(chance > 0 < size for chance, size in (tasks, clusters))
-print("violated: of order sigma_0, with a chance that does not depend on it" if is_violated else "not violated")
+print("violated: of order sigma_0, with a probability that does not depend on it" if is_violated else "not violated")
 sys.exit(not is_violated)

@@ -54,7 +54,7 @@ def is_changed(models: tuple[int, ...], task: int, chosen: int, q: Fraction) -> 
 chances, every = [], list(product(product((1, -1), repeat=EXPERTS), (1, -1), range(EXPERTS)))
 for q in SCALES:
     chances.append(Fraction(sum(is_changed(*each, q) for each in every), len(every)))
-    print(f"sigma_0 = {q**4}: round T1 + 1 changes a set with chance {chances[-1]}, o(1) stated")
+    print(f"sigma_0 = {q**4}: round T1 + 1 changes a set with probability {chances[-1]}, claimed: o(1)")
 is_violated = min(chances) == Fraction(1, 4)
-print("violated: the chance does not fall" if is_violated else "not violated")
+print("violated: the probability does not fall" if is_violated else "not violated")
 sys.exit(not is_violated)

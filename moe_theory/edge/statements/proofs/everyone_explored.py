@@ -31,6 +31,6 @@ rounds, chance = count * experts * (log - 1), Fraction(1, 2 * experts)
 exact = sum(comb(rounds, k) * chance**k * (1 - chance) ** (rounds - k) for k in range(count))
 bound = 1 / low ** (count * (315 * log - 1315) // 1000)  # the exponent rounded towards 0
 holds = holds and exact <= bound
-print(f"M = {experts}, X = {count}, K = {log}: exact chance below the bound 1/{low**8 // 1}: {exact <= bound}")
-print("proved: all are explored, but for a chance of delta" if holds else "not proved")
+print(f"M = {experts}, X = {count}, K = {log}: exact probability below the bound 1/{low**8 // 1}: {exact <= bound}")
+print("proved: all are explored with probability 1 - delta" if holds else "not proved")
 sys.exit(not holds)

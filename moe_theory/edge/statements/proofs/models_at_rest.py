@@ -44,6 +44,6 @@ for time in range(ROUNDS):
 least = min(loads)
 is_violated = rest is not None and sum(count > 0 for count in late) <= 2 * KINDS and late[loads.index(least)] == 0
 print(f"from round {rest} on {sum(count > 0 for count in late)} of {SERVERS} servers get all {ROUNDS - rest} tasks")
-print(f"the least explored has {least} tasks for ever; stated sigma_0^-1, without end as sigma_0 falls")
+print(f"the least explored has {least} tasks at any time. The claim is sigma_0^-1, without limit as sigma_0 falls")
 print("violated: some servers are not explored" if is_violated else "not violated")
 sys.exit(not is_violated)

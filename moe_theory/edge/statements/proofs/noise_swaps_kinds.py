@@ -43,14 +43,12 @@ for gates in product(range(-2, 3), repeat=EXPERTS):
     for m in (m for m in range(EXPERTS) if gates[m] > -gates[m]):  # in the set (15) of the kind with signal 1
         own = {at: share(gates, at, m) for at in SUMS}
         rarest = min(rarest, sum(PAIR[a, b] for a, b in PAIR if own[a] <= own[b]))
-print(
-    f"(27) with noise of coins: fails with a chance of {rarest} or more, for any gates; half the overlap {overlap / 2}"
-)
+print(f"(27) fails for noise of coins with probability {rarest}, for any gates; half the overlap is {overlap / 2}")
 above = sum(Fraction(2**k, factorial(k)) for k in range(11)) + Fraction(2 * 2**11, factorial(11))  # e^2
 root = Fraction(2507, 1000)  # above (2 pi)^0.5
 pi = Fraction(355, 113)  # above pi
 least = 1 / (above * root)
-print(f"chance that (27) fails: {least} or more; allowed is o(1)")
+print(f"probability that (27) fails: {least} or more; allowed is o(1)")
 is_violated = rarest >= overlap / 2 > 0 and root**2 > 2 * pi and least > Fraction(1, 19)
-print("violated: noise exchanges the two kinds with a chance above 1/19" if is_violated else "not violated")
+print("violated: noise exchanges the two kinds with a probability above 1/19" if is_violated else "not violated")
 sys.exit(not is_violated)

@@ -53,7 +53,7 @@ for experts in (2, 3, 13):
 above = sum(Fraction(2**k, factorial(k)) for k in range(11)) + Fraction(2 * 2**11, factorial(11))  # e^2
 root, pi = Fraction(2507, 1000), Fraction(355, 113)  # above (2 pi)^0.5 and pi
 least, shared = 1 / (above * root), 1 - Fraction(9, 10) ** 9
-print(f"chance of noise below -|v|: {least} or more; of a shared end, delays of 1 to 10: {shared}")
+print(f"probability of noise below -|v|: {least} or more; of a shared end, delays of 1 to 10: {shared}")
 is_violated = all(wrong) and root**2 > 2 * pi and least > Fraction(1, 19) and shared > Fraction(3, 5)
 print("violated: noise, or a second task that ends, gives steps the wrong signs" if is_violated else "not violated")
 sys.exit(not is_violated)

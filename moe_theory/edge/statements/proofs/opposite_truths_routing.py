@@ -38,7 +38,7 @@ for experts in (3, 4, 5):
             by_gates = min(
                 by_gates, Fraction(sum(head != 1 for head in heads.values()), 2)
             )  # output -kind (a - mean a)
-print(f"a blind choice, at the least: misrouted {fewest['misrouted']}, moved {fewest['moved']}; by gates: {by_gates}")
+print(f"a choice that ignores the task: misrouted {fewest['misrouted']}, moved {fewest['moved']}; by gates: {by_gates}")
 
 others, moves = [], []
 for power in (2, 4, 6):
@@ -49,7 +49,7 @@ for power in (2, 4, 6):
     is_small = 2 * explored < experts / (16 * rate * scale)  # outputs are below 4c up to twice T_1
     others.append(8 * rate * scale / root if is_small else Fraction(1))  # chance that the router looks at the gates
     moves.append(scale / scale**2)
-    print(f"sigma_0 = {scale}: misrouted, and moved by {moves[-1]} sigma_0^2, with chance 1/2 less {others[-1]}")
+    print(f"sigma_0 = {scale}: misrouted, and moved by {moves[-1]} sigma_0^2, with probability 1/2 less {others[-1]}")
 is_kept = min(*fewest.values(), by_gates) == Fraction(1, 2) and max(others) < Fraction(1, 100) and others[2] < others[0]
 is_violated = is_kept and moves[0] < moves[1] < moves[2]
 print("violated: both chances stay at 1/2, where o(1) is claimed" if is_violated else "not violated")

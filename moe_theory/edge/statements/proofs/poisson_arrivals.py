@@ -44,7 +44,7 @@ for delta, z, halves in ((Fraction(1, 20), 2, 2), (Fraction(1, 10**6), 5, 12)):
     most = Fraction(WINDOW, KINDS) + z * Fraction(95, 100)
     found = more_than(most // 1)
     is_violated = is_violated and Fraction(9, 10) < Fraction(95, 100) ** 2 and found > delta
-    print(f"delta = {delta}: M_th is below {most}; more arrivals have a chance of {found} or more")
+    print(f"delta = {delta}: M_th is below {most}; more arrivals have a probability of {found} or more")
 whole = more_than(most // 1 + 1)  # beyond that quantile rounded up to whole experts
 is_violated = is_violated and whole > delta
 print(f"    rounded up, {most // 1 + 1} or less; more have {whole} or more")

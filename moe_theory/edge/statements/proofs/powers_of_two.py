@@ -22,5 +22,5 @@ for power in (1, 10, 40):
     ratios.append(gap / Fraction(2, 3))  # over the outputs' gap, as ln 2 > 2/3
     print(f"k = {power}: probabilities {gap} apart, outputs more than 2/3")
 is_violated = ratios[0] > 1000 * ratios[2] and ratios[2] < Fraction(1, 10**11)
-print("violated: the gap of probabilities vanishes, that of outputs stays" if is_violated else "not violated")
+print("violated: the gap of probabilities vanishes, the gap of outputs stays" if is_violated else "not violated")
 sys.exit(not is_violated)

@@ -43,7 +43,7 @@ for power in (16, 24, 32):
     root = Fraction(1, 2**power)  # sigma_0^0.25; eta = sigma_0^0.5
     experts, log = 3, 2 + 3 * power  # above ln(M/delta), delta = sigma_0 = root^4, for 4 ln 2 < 3
     explored = 3 + experts * log / root**4
-    looks = explored * 8 * root**5  # chance that the router looks at the gates in some round up to T_1
+    looks = explored * 8 * root**5  # probability that the router looks at the gates in some round up to T_1
     left = Fraction(1, experts) - Fraction(1, experts + 1) - looks  # 1/M - E f at least, where delta tends to 0
     is_violated = is_violated and experts * left / root > 2**power / Fraction(8)
     print(f"sigma_0^0.25 = {root}: M (1/M - E f) / eta^0.5 is above {experts * left / root // 1}")

@@ -50,9 +50,9 @@ for name, (plane, kind) in own.items():  # outputs are -c (y - mean): the larges
     print(f"{name}: output for its own kind above those for all others by {margin} c or more")
 second, kind = own["m'"]
 lead = min(y[kind] for y in found["m'"][second]) - max(y[kind] for y in found["m"][second])
-print(f"output of m for the kind of m' above that of m' by {lead} c or more; (30) says below")
+print(f"outputs for the kind of m': m's is above the output of m' by {lead} c or more; (30) says below")
 chance = {name: Fraction(1, 6) ** sum(map(len, words)) for name, words in WORDS.items()}
-print(f"chance of such last tasks: {' and '.join(str(each) for each in chance.values())}")
+print(f"probability of such last tasks: {' and '.join(str(each) for each in chance.values())}")
 is_violated = margin > 2 * Fraction(1, 16) and lead > 0 and min(chance.values()) > 0
 print("violated: a share of pairs that does not vanish is out of order" if is_violated else "not violated")
 sys.exit(not is_violated)

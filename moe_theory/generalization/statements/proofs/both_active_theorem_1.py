@@ -54,7 +54,7 @@ for constant in (1, 1000):
     gap = Fraction(1, 2) - Fraction(1, 2**36)  # as e > 2
     bound = constant**2 * most_squared(samples)
     print(f"K = {constant}, m = {samples}: gap {gap} or more, with probability {chance} or more")
-    print(f"the square of (8) is at most {bound}, that of the gap {gap**2}; it may fail with probability {DELTA}")
+    print(f"squares: of (8) at most {bound}, of the gap {gap**2}. (8) may fail with probability {DELTA}")
     violated = violated and bound < gap**2 and chance > DELTA
 print("violated: the gap is above (8)" if violated else "not violated")
 sys.exit(not violated)

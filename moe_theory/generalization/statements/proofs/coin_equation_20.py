@@ -33,5 +33,5 @@ least = sum(exponent**n / factorial(n) for n in range(6))  # of exp(exponent)
 print(f"P(phi >= {EXCESS}) = {tail}")
 print(f"(20) says exp(-{exponent}), which is below {1 / least}")
 violated = tail > 1 / least
-print("violated: the chance is larger" if violated else "not violated")
+print("violated: the probability is larger" if violated else "not violated")
 sys.exit(not violated)

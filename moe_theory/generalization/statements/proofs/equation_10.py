@@ -20,7 +20,7 @@ half = sympy.Rational(1, 2)
 # E X^2 <= E X for X in [0, 1], so that its variance is at most mu (1 - mu) = 1/4 - (mu - 1/2)^2.
 steps = [mean - mean**2 - (half**2 - (mean - half) ** 2), (half**2 / m) / (eps / 2) ** 2 - 1 / (m * eps**2)]
 holds = all(sympy.simplify(step) == 0 for step in steps)
-print(f"the variance is at most 1/4, and Chebyshev's chance is 1/(m eps^2): {holds}")
+print(f"the variance is at most 1/4, and Chebyshev's probability is 1/(m eps^2): {holds}")
 LOG_4 = 1  # below log 4, as e < 4: the series of e is at most 1 + 1 + 1/2 + 1/4 + 1/8 + ... = 3
 factor = 1 - Fraction(1, 2 * LOG_4)
 print(f"at m eps^2 = 2 log 4 > {2 * LOG_4} the factor is above {factor}")

@@ -28,7 +28,7 @@ inside = 2 * dimension * sympy.log(patterns) + dimension * sympy.log(2 * m)
 asked = sympy.expand((2 * root) ** 2 * m / 2) - sympy.log(count) - sympy.log(4 / delta)
 steps = [asked, at_root - sympy.log(delta), falls, sympy.expand(sympy.expand_log(grown - inside, force=True))]
 steps = [sympy.simplify(step) for step in steps]
-print(f"log of the chance at (22), less log delta: {steps[1]}")
+print(f"log of the probability at (22), less log delta: {steps[1]}")
 print(f"its derivative in eps is -2 m (eps/2 - E phi), below 0 beyond 2 E phi: {steps[2]}")
 print(f"log G is 2 d_N log binom(T, k) + d_N log(2m): {steps[3]}")
 print(f"eps^2 m/2 at E phi = 0 is log G + log(4/delta): {steps[0]}")

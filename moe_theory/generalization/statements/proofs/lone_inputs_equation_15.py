@@ -50,7 +50,7 @@ beforehand = sum(chance(n, SAMPLES) * chance(k, SAMPLES) for n in either for k i
 masks = sum(comb(DRAWS, number) for number in range(PICKED + 1))  # Gamma, at most
 all_differ = prod(Fraction(INPUTS - place, INPUTS) for place in range(DRAWS))
 reached = phi(PICKED, 0) >= half_gap  # by a mask that picks out two of S, where all draws differ
-print(f"chance of a gap of {half_gap} between S and S', at least: {all_differ}")
+print(f"probability of a gap of {half_gap} between S and S', at least: {all_differ}")
 print(f"(15) allows {2 * masks * beforehand}")
 is_violated = reached and all_differ > 2 * masks * beforehand
 print("violated: it is larger" if is_violated else "not violated")

@@ -48,7 +48,7 @@ for drawn in product(range(POINTS), repeat=3):
     for labels in product((0, 1), repeat=3):
         wrong = min(sum((router[x] > 0) != y for x, y in zip(drawn, labels, strict=True)) for router in routers)
         holds = holds and wrong <= sum(a == b for a, b in combinations(drawn, 2))
-print(f"{len(routers)} routers on {POINTS} points shatter no two, and fit labels but for pairs of like inputs: {holds}")
+print(f"{len(routers)} routers on {POINTS} points shatter no two, and fit labels equal for like inputs: {holds}")
 for constant in (1, 10):  # (23) with sqrt(k) for k, squared, by (a + b)^2 <= 2 a^2 + 2 b^2; delta = 1/20, C = 1/2
     samples = 10**7 * constant**4
     inside = 2 * (isqrt(8 * samples) + 1) * (1 + LOG_2) + ((2 * samples).bit_length() + (80).bit_length()) * LOG_2

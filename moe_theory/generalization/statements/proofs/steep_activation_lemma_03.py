@@ -25,7 +25,7 @@ def complexity(phi) -> Fraction:
 stated_squared = (1 + 1) ** 3
 found = {"10 z": complexity(lambda z: 10 * z), "z + 10": complexity(lambda z: z + 10), "z": complexity(lambda z: z)}
 for name, value in found.items():
-    print(f"phi(z) = {name}: the complexity is {value}, its square {value**2}; that of the bound is {stated_squared}")
+    print(f"phi(z) = {name}: the complexity is {value}, its square {value**2}. The bound's is {stated_squared}")
 violated = found["10 z"] ** 2 > stated_squared and found["z + 10"] ** 2 > stated_squared >= found["z"] ** 2
 print("violated: the complexity is above Lemma 3" if violated else "not violated")
 sys.exit(not violated)
