@@ -50,6 +50,7 @@ class Deciding(TextTable):
 class StatementTexts(TextTable):
     where: str  # "Lemma 8, Eq. (32)"
     claim: str
+    like: str = ""  # id of a statement of the file whose words serve where this table has none
     formula: str = ""
     paper: str = ""  # whose statement it is, where another paper's folder tests it
     hypotheses: list[str] = []  # ids
@@ -61,6 +62,9 @@ class StatementTexts(TextTable):
     paper_numbers: list[float] = []  # numbers of these texts that are the paper's, or follow from others beside them
     decides: Deciding = Deciding()
     claims: dict[str, ClaimTexts] = {}
+
+
+SHARED = ("formula", "why", "example", "correction", "correction_formula", "note")
 
 
 class ConflictTexts(TextTable):
@@ -199,7 +203,14 @@ def _proof(folder: str, file: str) -> Proof | None:
 
 @functools.cache
 def _tables(path: Path) -> dict[str, StatementTexts]:
-    return {id: _checked(StatementTexts, table, path, id) for id, table in _parsed(path).items()}
+    tables = _parsed(path)
+    for id, table in tables.items():
+        twin = table.get("like", id)
+        if twin not in tables:
+            raise DeclarationError(f"{path}: {id}.like: {unknown_name('statement', twin, tables)}")
+        words = {name: words for name, words in tables[twin].items() if name in SHARED}
+        tables[id] = words | table
+    return {id: _checked(StatementTexts, table, path, id) for id, table in tables.items()}
 
 
 @functools.cache

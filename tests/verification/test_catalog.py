@@ -108,6 +108,13 @@ def test_a_statement_has_the_texts_beside_its_module(module):
     assert [hypothesis.holds for hypothesis in declared.checks] == [HOLDS["finite"], HOLDS["small"]]
 
 
+def test_a_statement_takes_the_words_that_it_lacks_from_its_twin(module, tmp_path):
+    twin = "[lemma-2]\nwhere = 'Lemma 2'\nclaim = 'It rises.'\nlike = 'lemma-1'\nnote = 'Slowly.'\n"
+    (tmp_path / "lemma_1.toml").write_text(STATEMENT + twin)
+    texts = statement_texts(module, "lemma-2")
+    assert (texts.formula, texts.note, texts.hypotheses, texts.claims) == ("y <= 1", "Slowly.", [], {})
+
+
 @pytest.mark.parametrize(
     ("line", "replacement", "names"),
     [
@@ -115,9 +122,10 @@ def test_a_statement_has_the_texts_beside_its_module(module):
         ("paper_numbers = [74.95]", "paper_numbers = 74.95", "lemma-1.paper_numbers: Input should be a valid list"),
         ("note =", "notes =", "lemma-1.claims.mine.lemma-1.slope.notes: Extra inputs are not permitted"),
         ("[lemma-1.decides]", "[lemma-1.decides", "lemma_1.toml: .*line 11"),
+        ("paper =", "like = 'lemma-2'\npaper =", "lemma-1.like: unknown statement 'lemma-2'"),
         ("lemma-1", "lemma-2", "unknown statement 'lemma-1'. Did you mean 'lemma-2'"),
     ],
-    ids=["missing", "type", "misspelt", "no TOML", "id"],
+    ids=["missing", "type", "misspelt", "no TOML", "twin", "id"],
 )
 def test_an_error_in_a_text_names_file_and_key(module, tmp_path, line, replacement, names):
     (tmp_path / "lemma_1.toml").write_text(STATEMENT.replace(line, replacement))
