@@ -14,7 +14,7 @@ from jaxtyping import Float
 from moe_theory.core.errors import DeclarationError
 from moe_theory.verification import intervals, judgement
 from moe_theory.verification.intervals import last_decades, mean_and_error, slope_weights, varies
-from moe_theory.verification.judgement import Bounds, Decision, Known, Values
+from moe_theory.verification.judgement import Bounds, Decision, Prior, Values
 from moe_theory.verification.ranges import Range
 from moe_theory.verification.verdict import Curve, Status, Trend
 
@@ -99,12 +99,8 @@ class Criterion:
     is_of_slopes: ClassVar[bool] = False  # whether the value is one exponent for all components
     is_of_instances: ClassVar[bool] = False  # whether single replicates decide
 
-    def require_valid(self, claim: str) -> None:
-        """Raise DeclarationError for a criterion that cannot decide."""
-        for complaint in self._complaints():
-            raise DeclarationError(f"claim {claim}: {complaint}")
-
-    def _complaints(self) -> Iterator[str]:
+    def complaints(self) -> Iterator[str]:
+        """Yield reasons why it cannot decide."""
         if not self.margin >= 0:
             yield f"margin={self.margin} must be a number of at least 0."
         if self.trivial is not None and not self.may_be_trivial:
@@ -188,8 +184,8 @@ class _OfMeans(Criterion):
                 least, most = np.sort(np.abs(np.broadcast_arrays(*predicted_bounds)), axis=0)
                 scale = Bounds(np.where(is_apart, least, 0.0), most)
             allowed = scale.times(self.margin)
-        known = Known(difference, allowed, samples.error)
-        return judgement.judge_means(samples.observed - samples.predicted, samples.allowed, error, self.kind, known)
+        prior = Prior(difference, allowed, samples.error)
+        return judgement.judge_means(samples.observed - samples.predicted, samples.allowed, error, self.kind, prior)
 
 
 class Equality(_OfMeans):
@@ -197,8 +193,8 @@ class Equality(_OfMeans):
 
     kind = "equality"
 
-    def _complaints(self) -> Iterator[str]:
-        yield from super()._complaints()
+    def complaints(self) -> Iterator[str]:
+        yield from super().complaints()
         if self.margin == 0:
             yield NEEDS_MARGIN
 
@@ -287,8 +283,8 @@ class ConstructedCounterexample(_OfEvents):
 class _Limit(Criterion):
     is_over_grid = True
 
-    def _complaints(self) -> Iterator[str]:
-        yield from super()._complaints()
+    def complaints(self) -> Iterator[str]:
+        yield from super().complaints()
         places = [] if self.abscissa is None else list(self.abscissa)
         is_long = len(places) >= LEAST_POINTS and math.log10(max(places) / min(places)) > LEAST_DECADES - 1e-9
         if not is_long or len(set(places)) < len(places):
@@ -305,8 +301,8 @@ class LimitProbability(_Limit, _OfEvents):
     sides = ONE_SIDED
     needs_value = False
 
-    def _complaints(self) -> Iterator[str]:
-        yield from super()._complaints()
+    def complaints(self) -> Iterator[str]:
+        yield from super().complaints()
         if not 0 < self.margin < 1 or self.value is not None:
             yield (
                 f"margin={self.margin} must be between 0 and 1, the failure probability that counts as small. The "
@@ -345,8 +341,8 @@ class Rate(Criterion):
     is_over_grid = True
     is_of_slopes = True
 
-    def _complaints(self) -> Iterator[str]:
-        yield from super()._complaints()
+    def complaints(self) -> Iterator[str]:
+        yield from super().complaints()
         if self.margin == 0 and self.side == "equal":
             yield NEEDS_MARGIN
 
@@ -360,13 +356,13 @@ class Rate(Criterion):
         allowed = np.broadcast_to(samples.allowed, slopes.shape)
         if samples.is_computed:
             bounds = Bounds((slopes - exponents)[0], (slopes - exponents)[0])
-            known = Known(bounds, Bounds(allowed[0, 0], allowed[0, 0]), samples.error)
+            prior = Prior(bounds, Bounds(allowed[0, 0], allowed[0, 0]), samples.error)
         else:
             low, high = intervals.contrast_limits(around, weights)
             claimed = exponents.mean(axis=0)  # the same for all replicates
             doubt = intervals.doubt_of_logs(samples.observed)
-            known = Known(doubt=doubt, from_means=Bounds(low - claimed, high - claimed))
-        decision = self._judge(slopes, exponents, allowed, error, known)
+            prior = Prior(doubt=doubt, from_means=Bounds(low - claimed, high - claimed))
+        decision = self._judge(slopes, exponents, allowed, error, prior)
         method = decision.method.replace("Student's t", "delta method, Student's t")
         decision = decision._replace(method=method, error=None)
         measured = slopes.mean(axis=0)
@@ -398,9 +394,9 @@ class Rate(Criterion):
     def _exponent(self, samples: Compared, exponents: Values) -> float:
         return float(exponents.mean())
 
-    def _judge(self, slopes: Values, exponents: Values, allowed: Values, error: float, known: Known) -> Decision:
+    def _judge(self, slopes: Values, exponents: Values, allowed: Values, error: float, prior: Prior) -> Decision:
         """Decide: all slopes for support, the last for refutation."""
-        decision = judgement.judge_means(slopes - exponents, allowed, error, self.side or "equal", known)
+        decision = judgement.judge_means(slopes - exponents, allowed, error, self.side or "equal", prior)
         margins = allowed.mean(axis=0)
         # How surely a slope is too high, or too low.
         above = decision.low - margins
@@ -428,8 +424,8 @@ class LimitRate(_Limit, Rate):
 
     kind = "limit_rate"
 
-    def _complaints(self) -> Iterator[str]:
-        yield from super()._complaints()
+    def complaints(self) -> Iterator[str]:
+        yield from super().complaints()
         if self.margin == 0:
             yield "margin=0.0 must be above 0: no sample shows that a slope does not bend at all. Say how much it may."
 
@@ -447,8 +443,8 @@ class LimitRate(_Limit, Rate):
     def _exponent(self, samples: Compared, exponents: Values) -> float:
         return float(samples.predicted.mean())
 
-    def _judge(self, slopes: Values, exponents: Values, allowed: Values, error: float, known: Known) -> Decision:
-        decision = super()._judge(slopes, exponents, allowed, error, known)
+    def _judge(self, slopes: Values, exponents: Values, allowed: Values, error: float, prior: Prior) -> Decision:
+        decision = super()._judge(slopes, exponents, allowed, error, prior)
         margin = float(allowed.mean())
         status = decision.status
         is_above = decision.low[1] > margin

@@ -182,7 +182,13 @@ def resolve(
     """
     cells = [experiment.cells_under(reading) for experiment, reading, _ in groups]
     questions = _judged_once(groups, cells)
-    shares = _shares([claim.paper for claim, _ in itertools.chain.from_iterable(questions)], error)
+    counts = Counter(claim.paper for claim, _ in itertools.chain.from_iterable(questions))
+    if error is None:
+        parts = {paper: 1 / registry.most_verdicts(paper) for paper in counts}
+        total = max(1.0, sum(parts[paper] * count for paper, count in counts.items()))
+        shares = {paper: FAMILY_ERROR * part / total for paper, part in parts.items()}
+    else:
+        shares = dict.fromkeys(counts, error / max(counts.total(), 1))
     studies = []
     for group, group_cells, group_questions in zip(groups, cells, questions, strict=True):
         if not group_questions:
@@ -216,15 +222,6 @@ def resolve(
         summaries |= {f"{claim.paper}.{group.reading.name}": group.reading.summary for claim in group.claims}
     ordered = tuple(ids if order is None else order)
     return Request(tuple(studies), ordered, summaries, seed, error=error or FAMILY_ERROR, budget=budget)
-
-
-def _shares(papers: Sequence[str], error: float | None) -> dict[str, float]:
-    counts = Counter(papers)
-    if error is not None:
-        return dict.fromkeys(counts, error / max(counts.total(), 1))
-    parts = {paper: 1 / registry.most_verdicts(paper) for paper in counts}
-    total = max(1.0, sum(parts[paper] * count for paper, count in counts.items()))
-    return {paper: FAMILY_ERROR * part / total for paper, part in parts.items()}
 
 
 def _judged_once(groups: Sequence[Group], cells: Sequence[Sequence[Cell]]) -> list[list[tuple[Claim, list[str]]]]:

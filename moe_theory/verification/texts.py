@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import pydantic
 
@@ -145,21 +145,18 @@ def plain_statement(id: str, paper: str, module: str, texts: StatementTexts, hyp
     )
 
 
-class ClaimWords(NamedTuple):
-    where: str
-    statement: str
-    formula: str
-
-
-def claim_words(texts: ClaimTexts, statement: Statement, judged_under: str, role: str) -> ClaimWords:
-    """Return the words of a `Claim` in a role for a statement."""
+def claim_words(texts: ClaimTexts, statement: Statement, judged_under: str, role: str) -> dict[str, str]:
+    """Return `where`, `statement` and `formula` of a `Claim` in a role for a statement."""
     place = statement.where if statement.paper == judged_under else f"{statement.paper}, {statement.where}"
     formula = statement.formula
     if role == Role.CORRECTED:
         place = f"replaces {place}"
         formula = statement.corrected_formula
-    words = "\n\n".join(filter(None, (texts.claim, texts.note)))
-    return ClaimWords(texts.where or place, words, _in_one_line(texts.formula) or formula)
+    return {
+        "where": texts.where or place,
+        "statement": "\n\n".join(filter(None, (texts.claim, texts.note))),
+        "formula": _in_one_line(texts.formula) or formula,
+    }
 
 
 def import_statements(package: str) -> None:
@@ -204,7 +201,9 @@ def _tables(path: Path) -> dict[str, StatementTexts]:
 
 @functools.cache
 def _shared(path: Path) -> PaperTexts:
-    return _checked(PaperTexts, _parsed(path), path) if path.is_file() else PaperTexts()
+    if not path.is_file():
+        return PaperTexts()
+    return _checked(PaperTexts, _parsed(path), path)
 
 
 def _parsed(path: Path) -> dict[str, Any]:
