@@ -241,9 +241,8 @@ class RegionSearch:
     def ranked(self) -> list[Point]:
         return sorted(self.looked, key=lambda point: -self.gain(self.looked[point]))
 
-    def nearest(self, flips: Sequence[Flip]) -> Looked:
-        flipped = [flip.setting for flip in flips]
-        candidates = [self.looked[point] for point in self.ranked() if point and _values(point) not in flipped]
+    def nearest(self) -> Looked:
+        candidates = [self.looked[point] for point in self.ranked() if point and point not in self.flipped]
         return next(iter(candidates), self.looked[()])
 
     def begin(self, readings: Sequence[ReadingLike], name: str) -> None:
@@ -283,7 +282,7 @@ class RegionSearch:
             flips=flips,
             clause=self.clause(),
             recorded=self.looked[()],
-            nearest=self.nearest(flips),
+            nearest=self.nearest(),
             settings=len(self.looked),
             inadmissible=len(self.refused),
             shapes=len(self._shapes()) * self.is_compiled,

@@ -16,7 +16,7 @@ from moe_theory.verification import intervals, judgement
 from moe_theory.verification.intervals import last_decades, mean_and_error, slope_weights, varies
 from moe_theory.verification.judgement import Bounds, Decision, Prior, Values
 from moe_theory.verification.ranges import Range
-from moe_theory.verification.verdict import Curve, Status, Trend
+from moe_theory.verification.verdict import Curve, Status, Trend, Verdict
 
 Side = Literal["at_most", "at_least", "equal"]
 ONE_SIDED = ("at_most", "at_least")
@@ -62,18 +62,6 @@ class Compared(NamedTuple):
     ranges: Mapping[str, Range]  # of what is "observed", "predicted" and "scale"
     is_computed: bool  # whether nothing random enters
     error: float | None  # of all interim analyses together
-
-
-class InterimResult(NamedTuple):
-    """Result of an interim analysis, for the component that decides or is nearest to the opposite decision."""
-
-    decision: Decision
-    at: str  # the component
-    predicted: float
-    observed: float
-    standard_error: float
-    curve: Curve
-    trend: Trend | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -144,20 +132,22 @@ class Criterion:
         """Decide at this error. Raises: DeclarationError for undecidable samples."""
         raise NotImplementedError
 
-    def outcome(self, samples: Compared, labels: list[str], error: float) -> InterimResult:
+    def outcome(self, samples: Compared, labels: list[str], error: float, blank: Verdict) -> tuple[Verdict, Decision]:
+        """Return `blank` with numbers of the component that decides or is nearest to deciding otherwise."""
         decision = self.decide(samples, error)
         worst = decision.worst
         predicted = samples.predicted.mean(axis=0)
         observed, standard_errors = self._measured(samples)
         margins = samples.allowed.mean(axis=0)
-        return InterimResult(
-            decision=decision,
+        verdict = dataclasses.replace(
+            blank,
             at=labels[worst],
             predicted=float(predicted[worst]),
             observed=float(observed[worst]),
             standard_error=float(standard_errors[worst]),
             curve=_curve(labels, predicted, observed, decision.low, decision.high, margins),
         )
+        return verdict, decision
 
     def _measured(self, samples: Compared) -> tuple[Float[np.ndarray, " V"], Float[np.ndarray, " V"]]:
         _, standard_errors = mean_and_error(samples.observed - samples.predicted)
@@ -313,16 +303,17 @@ class LimitProbability(_Limit, _OfEvents):
         at_most = self.side == "at_most"
         return judgement.judge_limit_probability(samples.observed, self._places, self.margin, error, at_most=at_most)
 
-    def outcome(self, samples: Compared, labels: list[str], error: float) -> InterimResult:
+    def outcome(self, samples: Compared, labels: list[str], error: float, blank: Verdict) -> tuple[Verdict, Decision]:
         """Decide, with the frequency of failures two decades before the end as trend."""
-        result = super().outcome(samples, labels, error)
+        verdict, decision = super().outcome(samples, labels, error, blank)
         first = int(last_decades(self._places, 2)[0])
         share = float(samples.observed[:, first].mean())
-        low = float(result.decision.low[first])
-        high = float(result.decision.high[first])
+        low = float(decision.low[first])
+        high = float(decision.high[first])
+        trend = Trend(labels[first], 1 - share, -high, -low)
         if self.side == "at_most":
-            return result._replace(trend=Trend(labels[first], share, low, high))
-        return result._replace(trend=Trend(labels[first], 1 - share, -high, -low))
+            trend = Trend(labels[first], share, low, high)
+        return dataclasses.replace(verdict, trend=trend), decision
 
     @property
     def _places(self) -> Float[np.ndarray, " V"]:
@@ -346,7 +337,7 @@ class Rate(Criterion):
         if self.margin == 0 and self.side == "equal":
             yield NEEDS_MARGIN
 
-    def outcome(self, samples: Compared, labels: list[str], error: float) -> InterimResult:
+    def outcome(self, samples: Compared, labels: list[str], error: float, blank: Verdict) -> tuple[Verdict, Decision]:
         """Decide by slopes, with the means around the claimed power as curve."""
         abscissa = np.asarray(self.abscissa, np.float64)
         around = intervals.student_intervals(samples.observed, intervals.scheme_for(samples.observed, error))
@@ -370,8 +361,8 @@ class Rate(Criterion):
         means = samples.observed.mean(axis=0)
         law = np.exp(np.mean(np.log(means)) + exponent * (np.log(abscissa) - np.mean(np.log(abscissa))))
         curve = _curve(labels, law, means, around.low - law, around.high - law, np.zeros_like(means))
-        return InterimResult(
-            decision=decision,
+        verdict = dataclasses.replace(
+            blank,
             at=names[decision.worst],
             predicted=exponent,
             observed=float(measured[decision.worst]),
@@ -379,6 +370,7 @@ class Rate(Criterion):
             curve=dataclasses.replace(curve, abscissa=abscissa.tolist()),
             trend=self._trend(measured, decision),
         )
+        return verdict, decision
 
     def _contrasts(self, abscissa: Float[np.ndarray, " V"]) -> tuple[Float[np.ndarray, "C V"], list[str]]:
         end, end_name = intervals.asymptotic_end(abscissa)
