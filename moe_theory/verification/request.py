@@ -23,7 +23,7 @@ from moe_theory.verification.claim import Claim, Experiment, ReadingLike
 from moe_theory.verification.evidence import random_cells
 from moe_theory.verification.interim import look_sizes
 from moe_theory.verification.recorded import recorded_verdicts
-from moe_theory.verification.settings import Group, adjusted, options_of, set_to
+from moe_theory.verification.settings import Group, adjusted, set_to
 from moe_theory.verification.statement import bearing
 from moe_theory.verification.variant import Parts, Variant, of_own, require_parts, variant_of
 from moe_theory.verification.verdict import AS_RECORDED, Role, Status, Stop, Verdict, verdict_of
@@ -141,7 +141,7 @@ def _on_own(
                 own_experiment = experiments.setdefault(id(experiment), of_own(claim, variant))
                 applicable.append(dataclasses.replace(claim, experiment=own_experiment))
             except DeclarationError as failure:
-                blank = blank_verdict(claim, reading.name, seed, FAMILY_ERROR, module, options=options_of(reading))
+                blank = blank_verdict(claim, reading.name, seed, FAMILY_ERROR, module, options=reading.options)
                 reason = f"fails here: another algorithm can take the printed one's place ({failure})"
                 without = dataclasses.replace(blank, status=Status.INAPPLICABLE, reason=reason, stopped=Stop.DECIDED)
                 verdicts.append(_recorded_competitor(claim, adjusted(paper_reading).name, reading.name) or without)
@@ -197,7 +197,7 @@ def resolve(
         own_limit = experiment.replicates
         limit = replicates or (None if budget else own_limit)
         claims = tuple(claim for claim, _ in group_questions)
-        options = options_of(reading)
+        options = adjusted(reading).options
         blanks = [
             blank_verdict(claim, reading.name, seed, shares[claim.paper], module, options=options, also=same_group)
             for claim, same_group in group_questions

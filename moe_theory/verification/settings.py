@@ -76,10 +76,6 @@ def adjusted(reading: ReadingLike) -> AdjustedReading:
     return AdjustedReading(reading, {})
 
 
-def options_of(reading: ReadingLike) -> str:
-    return adjusted(reading).options
-
-
 def asked_of(reading: ReadingLike) -> tuple[str, dict[str, Any]]:
     """Return a reading's name and settings, from which `set_to` makes it again."""
     set_reading = adjusted(reading)
