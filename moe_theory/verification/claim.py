@@ -275,6 +275,11 @@ class Claim(Shown):
         """Side of a probability or a rate, also in a limit."""
         return self.criterion.side
 
+    @property
+    def margin(self) -> float:
+        """Margin of its test."""
+        return self.criterion.margin
+
     def row(self) -> dict[str, Any]:
         """Return a table's row."""
         return {"claim": self.id, "where": self.where, "kind": self.kind, "statement": self.statement}
