@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import pydantic
 
@@ -63,20 +63,13 @@ class StatementTexts(TextTable):
     claims: dict[str, ClaimTexts] = {}
 
 
-class ConflictTexts(TextTable):
-    """Statements that cannot all be true under the hypotheses of all, by ids."""
-
-    one: list[str]
-    other: list[str]
-
-
 class PaperTexts(TextTable):
     order: list[str] = []  # modules, in the order of their claims in reports
     all: list[str] = []  # ids of the hypotheses of every statement
     hypotheses: dict[str, str] = {}  # sentences by id
     premises: dict[str, list[str]] = {}  # ids of the statements that a statement's proof uses, the main one first
     assumes: dict[str, list[str] | str] = {}  # hypotheses that each file of `proofs` uses, or why it needs none
-    conflicts: list[ConflictTexts] = []
+    conflicts: list[dict[Literal["one", "other"], list[str]]] = []  # ids of statements that cannot all be true
 
 
 def statement_texts(module: str, id: str) -> StatementTexts:

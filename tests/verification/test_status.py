@@ -293,6 +293,6 @@ def test_of_what_contradicts_one_another_something_is_not_as_printed(paper):
     conflicts = statuses.texts_of(paper).conflicts
     assert conflicts
     for each in conflicts:
-        ids = {f"{paper}.{id}" for id in (*each.one, *each.other)}
+        ids = {f"{paper}.{id}" for id in (*each["one"], *each["other"])}
         assert ids <= names
         assert not ids <= as_printed, each
