@@ -52,7 +52,6 @@ PAPER = Paper(
     figures="moe_theory.continual.figures:FIGURES",
     overview="moe_theory.continual.figures.figure_2:OVERVIEW",
     systems={"continual": "moe_theory.continual.sweeps:SWEEPABLE"},
-    orders=ORDERS,
     first_look={
         "continual.lemma-4": "gate gradients sum to zero",
         "continual.lemma-3": "a repeated task moves no expert",

@@ -86,7 +86,6 @@ class Paper:
     # Of the command line, by name: "module:function", a function that returns a `plot.document.Document`. Written out,
     # as `moe-theory --help` reads the names here and the functions' docstrings, and imports neither.
     commands: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    orders: Mapping[str, tuple[str, float]] = dataclasses.field(default_factory=dict)  # as "O", 0.5 of sigma_0^0.5
     # What `verify` tests without a pattern: ids of claims, each with what it says in a few words.
     first_look: Mapping[str, str] = dataclasses.field(default_factory=dict)
     most_verdicts: int = 1_000  # that its error is split over in advance: a claim more moves no other's share

@@ -14,7 +14,7 @@ from moe_theory.core.random import root_key
 from moe_theory.core.system import check_replicates, check_run
 from moe_theory.runs import Cell, Progress, Run, quiet, run_cells
 from moe_theory.verification.claim import ReadingLike
-from moe_theory.verification.settings import asked_of, options_of
+from moe_theory.verification.settings import adjusted, asked_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -118,7 +118,7 @@ class FigureSpec:
         """
         check_replicates(replicates)
         root_key(seed)
-        command = f"moe-theory figures {self.paper} {self.name} {options_of(reading)}"
+        command = f"moe-theory figures {self.paper} {self.name} {adjusted(reading).options}"
         command += f" --replicates {replicates} --seed {seed}"
         if rounds is not None:
             check_run(rounds, 1)

@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -26,17 +25,16 @@ LEAST_SHARE = 0.8  # of a word's size on a page
 WIDTHS = (2.0, 40.0)  # inches that a figure may be wide
 PAGE_WIDTH = 7.2  # inches
 PIXELS_PER_INCH = 200
-EMPTY: Mapping[str, float] = MappingProxyType({})
 _STYLE_LOCK = threading.Lock()  # matplotlib's configuration is one for all threads
 
 
 @contextmanager
-def our_style(sizes: Mapping[str, float] = EMPTY) -> Iterator[None]:
+def our_style(sizes: Mapping[str, float] | None = None) -> Iterator[None]:
     """Apply our style, with sizes of fonts, over matplotlib's defaults, in one thread at a time."""
     import matplotlib
 
     path = Path(__file__).with_name("style.mplstyle")
-    settings: dict[Any, Any] = dict(matplotlib.rc_params_from_file(path, use_default_template=True)) | dict(sizes)
+    settings: dict[Any, Any] = dict(matplotlib.rc_params_from_file(path, use_default_template=True)) | dict(sizes or {})
     del settings["backend"]  # choosing one is the user's, and would load it
     with _STYLE_LOCK, matplotlib.rc_context(settings):
         yield

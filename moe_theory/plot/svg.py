@@ -1,7 +1,6 @@
 """SVG documents that every reader shows alike."""
 
 import codecs
-import functools
 import io
 import re
 from typing import TYPE_CHECKING, Any
@@ -38,7 +37,7 @@ class Renderer(RendererSVG):
             super().draw_text(gc, x, y, s, prop, angle, ismath, mtext)
             return
         self.writer.start("g", role="img")
-        self.writer.element("title", linear_words(s))
+        self.writer.element("title", re.sub(r"\$([^$]*)\$", lambda formula: linear(formula[1]), s))
         self._draw_text_as_path(gc, x, y, s, prop, angle, ismath, mtext)  # pyright: ignore[reportAttributeAccessIssue]
         self.writer.end("g")
 
@@ -56,11 +55,6 @@ class FigureCanvas(FigureCanvasSVG):
         renderer = MixedModeRenderer(self.figure, width, height, dots, letters)
         self.figure.draw(renderer)  # pyright: ignore[reportArgumentType] - it has what a renderer has
         renderer.finalize()
-
-
-@functools.cache
-def linear_words(words: str) -> str:
-    return re.sub(r"\$([^$]*)\$", lambda formula: linear(formula[1]), words)
 
 
 def _rounded(number: re.Match[str]) -> str:

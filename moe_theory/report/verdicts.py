@@ -28,10 +28,9 @@ from moe_theory.report.wording import (
     tested_statements,
 )
 from moe_theory.verification.challenged import Challenge
-from moe_theory.verification.premises import failing_premises as failing_of
-from moe_theory.verification.premises import premises_of
 from moe_theory.verification.recorded import judged_statements as recorded
-from moe_theory.verification.status import Judged, StatementStatus
+from moe_theory.verification.status import Judged, StatementStatus, premises_of
+from moe_theory.verification.status import failing_premises as failing_of
 from moe_theory.verification.verdict import Report, Statement, Status, Verdict
 
 if TYPE_CHECKING:

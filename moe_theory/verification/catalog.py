@@ -54,7 +54,6 @@ class ClaimFacts(NamedTuple):
 class Catalog(NamedTuple):
     statements: list[Statement]
     claims: Mapping[str, Any]  # `ClaimFacts`, or claims, which have the same attributes
-    orders: Mapping[str, Sequence[Any]]  # that the paper asks for: ("O", 0.5) of sigma_0^0.5, by parameter
 
 
 def statements(pattern: str = "*") -> Listing[Statement]:
@@ -134,7 +133,7 @@ def figure_titles(paper: str) -> dict[str, str]:
         return {OVERVIEW: OVERVIEW_TITLE}
     if paper not in paper_names():
         raise unknown_name("paper", paper, [*paper_names(), OVERVIEW])
-    index = _index_of(paper, digest_of(paper))
+    index = _index_of(paper)
     if index is not None and "figures" in index:
         return index["figures"]
     return {name: spec.title for name, spec in find_paper(paper).import_figures().items()}
@@ -170,29 +169,28 @@ def index_text(paper: str) -> str | None:
         id: {name: getattr(claim, name) for name in ("kind", "side", "replaced_by", "is_computed")}
         for id, claim in catalog.claims.items()
     }
-    orders = {name: list(order) for name, order in catalog.orders.items()}
     figures = {name: spec.title for name, spec in find_paper(paper).import_figures().items()}
-    head = {"schema": SCHEMA, "digest": digest_of(paper), "orders": orders}
-    document = {**head, "statements": statements, "claims": claims, "figures": figures}
+    head = {"schema": SCHEMA, "digest": digest_of(paper)}
+    document = head | {"statements": statements, "claims": claims, "figures": figures}
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
 
 @functools.cache  # a paper is read once a process, as it would be imported once
 def _of_files(paper: str) -> Catalog | None:
-    index = _index_of(paper, digest_of(paper))
+    index = _index_of(paper)
     if index is None:
         return None
     return _read(paper, index)
 
 
-def _index_of(paper: str, digest: str) -> dict[str, Any] | None:
+def _index_of(paper: str) -> dict[str, Any] | None:
     path = paper_folder(paper) / NAME
     try:
         index = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    is_index = isinstance(index, dict) and index.keys() >= {"orders", "statements", "claims"}
-    if is_index and index.get("schema") == SCHEMA and index.get("digest") == digest:
+    is_index = isinstance(index, dict) and index.keys() >= {"statements", "claims"}
+    if is_index and index.get("schema") == SCHEMA and index.get("digest") == digest_of(paper):
         return index
     return None
 
@@ -214,11 +212,11 @@ def _read(paper: str, index: Mapping[str, Any]) -> Catalog:
             if claim not in index["claims"]:
                 raise DeclarationError(f"texts of {module}: {unknown_name('claim', claim, index['claims'])}")
             facts = index["claims"][claim]
-            claims[claim] = ClaimFacts(claim, paper, *claim_words(words, statement, paper, roles[claim]), **facts)
+            claims[claim] = ClaimFacts(claim, paper, **claim_words(words, statement, paper, roles[claim]), **facts)
     for claim in index["claims"]:
         if claim not in claims:
             raise DeclarationError(f"claim {claim} of {paper} has no texts in a TOML file. Add its table.")
-    return Catalog(statements, {id: claims[id] for id in index["claims"]}, index["orders"])
+    return Catalog(statements, {id: claims[id] for id in index["claims"]})
 
 
 def _imported(paper: str) -> Catalog:
@@ -227,7 +225,7 @@ def _imported(paper: str) -> Catalog:
     owners = _declared_by(paper)
     prefix = f"{paper}."
     claims = {id: claim for id, claim in registered().items() if id.startswith(prefix)}
-    return Catalog([declared.plain for declared in owners], claims, find_paper(paper).orders)
+    return Catalog([declared.plain for declared in owners], claims)
 
 
 def _declared_by(paper: str) -> list[Any]:

@@ -139,7 +139,9 @@ def search_each(
     """
     named = itertools.chain.from_iterable(map(every_named, patterns))
     every = list({statement.name: statement for statement in named}.values())
-    searchable = [statement for statement in every if (axes_of(statement) if len(every) == 1 else free_of(statement))]
+    if len(every) == 1:
+        axes_of(every[0])
+    searchable = [statement for statement in every if free_of(statement)]
     share = None if error is None else error / max(len(searchable), 1)
     store = None if folder is None else Store(Path(folder) / FOLDER)
     digests = Keys()
@@ -239,9 +241,8 @@ class RegionSearch:
     def ranked(self) -> list[Point]:
         return sorted(self.looked, key=lambda point: -self.gain(self.looked[point]))
 
-    def nearest(self, flips: Sequence[Flip]) -> Looked:
-        flipped = [flip.setting for flip in flips]
-        candidates = [self.looked[point] for point in self.ranked() if point and _values(point) not in flipped]
+    def nearest(self) -> Looked:
+        candidates = [self.looked[point] for point in self.ranked() if point and point not in self.flipped]
         return next(iter(candidates), self.looked[()])
 
     def begin(self, readings: Sequence[ReadingLike], name: str) -> None:
@@ -271,7 +272,6 @@ class RegionSearch:
     def result(self, statement: Statement, command: str) -> Challenge:
         """Search the region, and return the flips and their clause."""
         flips = self.run()
-        clause = self.clause() if flips else None
         return Challenge(
             statement=statement.name,
             where=statement.where,
@@ -280,12 +280,12 @@ class RegionSearch:
             readings=[reading.name for reading in self.alike],
             free=[described(axis, list(self.recorded[axis])) for axis in self.axes],
             flips=flips,
-            clause=clause,
+            clause=self.clause(),
             recorded=self.looked[()],
-            nearest=self.nearest(flips),
+            nearest=self.nearest(),
             settings=len(self.looked),
             inadmissible=len(self.refused),
-            shapes=len(self._shapes()) if self.is_compiled else 0,
+            shapes=len(self._shapes()) * self.is_compiled,
             idle=[axis.name for axis in self.axes if axis in self.idle],
             seconds=round(self.spent, 1),
             seed=self.seed,
@@ -316,9 +316,12 @@ class RegionSearch:
         for point in dict.fromkeys(points):
             if point not in self.refused and (point not in self.looked or self.looked[point].replicates < replicates):
                 waiting.append(point)
+        limit = self.seconds
+        if self.flipped:
+            limit *= OVER
         width = num_device_workers()
         for start in range(0, len(waiting), width):
-            if self.spent > (OVER if self.flipped else 1) * self.seconds:
+            if self.spent > limit:
                 return
             self.progress.at(f"{len(self.looked)} settings")
             for point, answer in self._judged(
@@ -400,9 +403,13 @@ class RegionSearch:
 
         The search tries more settings inside, and narrows the clause if one breaks it.
         """
-        is_break = self.sought == "break"
-        anchor = () if is_break else self.flipped[0]
-        bad = set(self.flipped) if is_break else {()}
+        if not self.flipped:
+            return None
+        anchor: Point = ()
+        bad = set(self.flipped)
+        if self.sought == "rescue":
+            anchor = self.flipped[0]
+            bad = {()}
         for attempt in range(TRIES):
             bad |= {point for point in self.looked if self._violation(point) > 0}
             bounds = self._fitted(anchor, bad)

@@ -288,7 +288,8 @@ class Claim(Shown):
         for name, id in {"id": self.id, "replaced_by": self.replaced_by}.items():
             if id is not None and not is_id(id):
                 raise DeclarationError(f"claim {shortened(self.id)}: {name}={shortened(id)} must be {ID_WORDS}.")
-        self.criterion.require_valid(self.id)
+        for complaint in self.criterion.complaints():
+            raise DeclarationError(f"claim {self.id}: {complaint}")
         if not self.statement:
             raise DeclarationError(f"claim {self.id}: say in one sentence, as the docstring, what is claimed.")
 

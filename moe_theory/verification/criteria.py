@@ -14,9 +14,9 @@ from jaxtyping import Float
 from moe_theory.core.errors import DeclarationError
 from moe_theory.verification import intervals, judgement
 from moe_theory.verification.intervals import last_decades, mean_and_error, slope_weights, varies
-from moe_theory.verification.judgement import Bounds, Decision, Known, Values
+from moe_theory.verification.judgement import Bounds, Decision, Prior, Values
 from moe_theory.verification.ranges import Range
-from moe_theory.verification.verdict import Curve, Status, Trend
+from moe_theory.verification.verdict import Curve, Status, Trend, Verdict
 
 Side = Literal["at_most", "at_least", "equal"]
 ONE_SIDED = ("at_most", "at_least")
@@ -64,18 +64,6 @@ class Compared(NamedTuple):
     error: float | None  # of all interim analyses together
 
 
-class InterimResult(NamedTuple):
-    """Result of an interim analysis, for the component that decides or is nearest to the opposite decision."""
-
-    decision: Decision
-    at: str  # the component
-    predicted: float
-    observed: float
-    standard_error: float
-    curve: Curve
-    trend: Trend | None = None
-
-
 @dataclasses.dataclass(frozen=True)
 class Criterion:
     """The test of a claim: the claimed value and the allowed margin.
@@ -99,12 +87,8 @@ class Criterion:
     is_of_slopes: ClassVar[bool] = False  # whether the value is one exponent for all components
     is_of_instances: ClassVar[bool] = False  # whether single replicates decide
 
-    def require_valid(self, claim: str) -> None:
-        """Raise DeclarationError for a criterion that cannot decide."""
-        for complaint in self._complaints():
-            raise DeclarationError(f"claim {claim}: {complaint}")
-
-    def _complaints(self) -> Iterator[str]:
+    def complaints(self) -> Iterator[str]:
+        """Yield reasons why it cannot decide."""
         if not self.margin >= 0:
             yield f"margin={self.margin} must be a number of at least 0."
         if self.trivial is not None and not self.may_be_trivial:
@@ -148,20 +132,22 @@ class Criterion:
         """Decide at this error. Raises: DeclarationError for undecidable samples."""
         raise NotImplementedError
 
-    def outcome(self, samples: Compared, labels: list[str], error: float) -> InterimResult:
+    def outcome(self, samples: Compared, labels: list[str], error: float, blank: Verdict) -> tuple[Verdict, Decision]:
+        """Return `blank` with numbers of the component that decides or is nearest to deciding otherwise."""
         decision = self.decide(samples, error)
         worst = decision.worst
         predicted = samples.predicted.mean(axis=0)
         observed, standard_errors = self._measured(samples)
         margins = samples.allowed.mean(axis=0)
-        return InterimResult(
-            decision=decision,
+        verdict = dataclasses.replace(
+            blank,
             at=labels[worst],
             predicted=float(predicted[worst]),
             observed=float(observed[worst]),
             standard_error=float(standard_errors[worst]),
             curve=_curve(labels, predicted, observed, decision.low, decision.high, margins),
         )
+        return verdict, decision
 
     def _measured(self, samples: Compared) -> tuple[Float[np.ndarray, " V"], Float[np.ndarray, " V"]]:
         _, standard_errors = mean_and_error(samples.observed - samples.predicted)
@@ -188,8 +174,8 @@ class _OfMeans(Criterion):
                 least, most = np.sort(np.abs(np.broadcast_arrays(*predicted_bounds)), axis=0)
                 scale = Bounds(np.where(is_apart, least, 0.0), most)
             allowed = scale.times(self.margin)
-        known = Known(difference, allowed, samples.error)
-        return judgement.judge_means(samples.observed - samples.predicted, samples.allowed, error, self.kind, known)
+        prior = Prior(difference, allowed, samples.error)
+        return judgement.judge_means(samples.observed - samples.predicted, samples.allowed, error, self.kind, prior)
 
 
 class Equality(_OfMeans):
@@ -197,8 +183,8 @@ class Equality(_OfMeans):
 
     kind = "equality"
 
-    def _complaints(self) -> Iterator[str]:
-        yield from super()._complaints()
+    def complaints(self) -> Iterator[str]:
+        yield from super().complaints()
         if self.margin == 0:
             yield NEEDS_MARGIN
 
@@ -287,8 +273,8 @@ class ConstructedCounterexample(_OfEvents):
 class _Limit(Criterion):
     is_over_grid = True
 
-    def _complaints(self) -> Iterator[str]:
-        yield from super()._complaints()
+    def complaints(self) -> Iterator[str]:
+        yield from super().complaints()
         places = [] if self.abscissa is None else list(self.abscissa)
         is_long = len(places) >= LEAST_POINTS and math.log10(max(places) / min(places)) > LEAST_DECADES - 1e-9
         if not is_long or len(set(places)) < len(places):
@@ -305,8 +291,8 @@ class LimitProbability(_Limit, _OfEvents):
     sides = ONE_SIDED
     needs_value = False
 
-    def _complaints(self) -> Iterator[str]:
-        yield from super()._complaints()
+    def complaints(self) -> Iterator[str]:
+        yield from super().complaints()
         if not 0 < self.margin < 1 or self.value is not None:
             yield (
                 f"margin={self.margin} must be between 0 and 1, the failure probability that counts as small. The "
@@ -317,16 +303,17 @@ class LimitProbability(_Limit, _OfEvents):
         at_most = self.side == "at_most"
         return judgement.judge_limit_probability(samples.observed, self._places, self.margin, error, at_most=at_most)
 
-    def outcome(self, samples: Compared, labels: list[str], error: float) -> InterimResult:
+    def outcome(self, samples: Compared, labels: list[str], error: float, blank: Verdict) -> tuple[Verdict, Decision]:
         """Decide, with the frequency of failures two decades before the end as trend."""
-        result = super().outcome(samples, labels, error)
+        verdict, decision = super().outcome(samples, labels, error, blank)
         first = int(last_decades(self._places, 2)[0])
         share = float(samples.observed[:, first].mean())
-        low = float(result.decision.low[first])
-        high = float(result.decision.high[first])
+        low = float(decision.low[first])
+        high = float(decision.high[first])
+        trend = Trend(labels[first], 1 - share, -high, -low)
         if self.side == "at_most":
-            return result._replace(trend=Trend(labels[first], share, low, high))
-        return result._replace(trend=Trend(labels[first], 1 - share, -high, -low))
+            trend = Trend(labels[first], share, low, high)
+        return dataclasses.replace(verdict, trend=trend), decision
 
     @property
     def _places(self) -> Float[np.ndarray, " V"]:
@@ -345,12 +332,12 @@ class Rate(Criterion):
     is_over_grid = True
     is_of_slopes = True
 
-    def _complaints(self) -> Iterator[str]:
-        yield from super()._complaints()
+    def complaints(self) -> Iterator[str]:
+        yield from super().complaints()
         if self.margin == 0 and self.side == "equal":
             yield NEEDS_MARGIN
 
-    def outcome(self, samples: Compared, labels: list[str], error: float) -> InterimResult:
+    def outcome(self, samples: Compared, labels: list[str], error: float, blank: Verdict) -> tuple[Verdict, Decision]:
         """Decide by slopes, with the means around the claimed power as curve."""
         abscissa = np.asarray(self.abscissa, np.float64)
         around = intervals.student_intervals(samples.observed, intervals.scheme_for(samples.observed, error))
@@ -360,13 +347,13 @@ class Rate(Criterion):
         allowed = np.broadcast_to(samples.allowed, slopes.shape)
         if samples.is_computed:
             bounds = Bounds((slopes - exponents)[0], (slopes - exponents)[0])
-            known = Known(bounds, Bounds(allowed[0, 0], allowed[0, 0]), samples.error)
+            prior = Prior(bounds, Bounds(allowed[0, 0], allowed[0, 0]), samples.error)
         else:
             low, high = intervals.contrast_limits(around, weights)
             claimed = exponents.mean(axis=0)  # the same for all replicates
             doubt = intervals.doubt_of_logs(samples.observed)
-            known = Known(doubt=doubt, from_means=Bounds(low - claimed, high - claimed))
-        decision = self._judge(slopes, exponents, allowed, error, known)
+            prior = Prior(doubt=doubt, from_means=Bounds(low - claimed, high - claimed))
+        decision = self._judge(slopes, exponents, allowed, error, prior)
         method = decision.method.replace("Student's t", "delta method, Student's t")
         decision = decision._replace(method=method, error=None)
         measured = slopes.mean(axis=0)
@@ -374,8 +361,8 @@ class Rate(Criterion):
         means = samples.observed.mean(axis=0)
         law = np.exp(np.mean(np.log(means)) + exponent * (np.log(abscissa) - np.mean(np.log(abscissa))))
         curve = _curve(labels, law, means, around.low - law, around.high - law, np.zeros_like(means))
-        return InterimResult(
-            decision=decision,
+        verdict = dataclasses.replace(
+            blank,
             at=names[decision.worst],
             predicted=exponent,
             observed=float(measured[decision.worst]),
@@ -383,6 +370,7 @@ class Rate(Criterion):
             curve=dataclasses.replace(curve, abscissa=abscissa.tolist()),
             trend=self._trend(measured, decision),
         )
+        return verdict, decision
 
     def _contrasts(self, abscissa: Float[np.ndarray, " V"]) -> tuple[Float[np.ndarray, "C V"], list[str]]:
         end, end_name = intervals.asymptotic_end(abscissa)
@@ -398,9 +386,9 @@ class Rate(Criterion):
     def _exponent(self, samples: Compared, exponents: Values) -> float:
         return float(exponents.mean())
 
-    def _judge(self, slopes: Values, exponents: Values, allowed: Values, error: float, known: Known) -> Decision:
+    def _judge(self, slopes: Values, exponents: Values, allowed: Values, error: float, prior: Prior) -> Decision:
         """Decide: all slopes for support, the last for refutation."""
-        decision = judgement.judge_means(slopes - exponents, allowed, error, self.side or "equal", known)
+        decision = judgement.judge_means(slopes - exponents, allowed, error, self.side or "equal", prior)
         margins = allowed.mean(axis=0)
         # How surely a slope is too high, or too low.
         above = decision.low - margins
@@ -428,8 +416,8 @@ class LimitRate(_Limit, Rate):
 
     kind = "limit_rate"
 
-    def _complaints(self) -> Iterator[str]:
-        yield from super()._complaints()
+    def complaints(self) -> Iterator[str]:
+        yield from super().complaints()
         if self.margin == 0:
             yield "margin=0.0 must be above 0: no sample shows that a slope does not bend at all. Say how much it may."
 
@@ -447,8 +435,8 @@ class LimitRate(_Limit, Rate):
     def _exponent(self, samples: Compared, exponents: Values) -> float:
         return float(samples.predicted.mean())
 
-    def _judge(self, slopes: Values, exponents: Values, allowed: Values, error: float, known: Known) -> Decision:
-        decision = super()._judge(slopes, exponents, allowed, error, known)
+    def _judge(self, slopes: Values, exponents: Values, allowed: Values, error: float, prior: Prior) -> Decision:
+        decision = super()._judge(slopes, exponents, allowed, error, prior)
         margin = float(allowed.mean())
         status = decision.status
         is_above = decision.low[1] > margin

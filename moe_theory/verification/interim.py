@@ -44,32 +44,25 @@ def examine(claim: Claim, samples: Samples, labels: list[str], error: float, bla
     """
     criterion = claim.criterion
     compared = criterion.compared(samples, claim.ranges, claim.is_computed, blank.error)
-    outcome = criterion.outcome(compared, labels, error)
-    decision = outcome.decision
+    verdict, decision = criterion.outcome(compared, labels, error, blank)
     worst = decision.worst
     interval = float(decision.low[worst]), float(decision.high[worst])
     verdict = dataclasses.replace(
-        blank,
+        verdict,
         status=decision.status,
-        at=outcome.at,
-        predicted=outcome.predicted,
-        observed=outcome.observed,
-        standard_error=outcome.standard_error,
         interval=interval,
         interval_kind=f"{'exact' if decision.is_exact else 'asymptotic'} ({decision.method})",
         is_exact=decision.is_exact,
         margin=float(decision.margin),
         smallest_discrepancy=float(decision.smallest_discrepancy),
         doubt=decision.doubt,
-        curve=outcome.curve,
-        trend=outcome.trend,
     )
     if verdict.status is Status.SUPPORTED and compared.trivial is not None:
         trivial = compared.trivial.mean(axis=0)
         if criterion.is_vacuous(compared.predicted.mean(axis=0), trivial):
             verdict = dataclasses.replace(verdict, status=Status.VACUOUS, trivial=float(trivial[worst]))
-    estimate = outcome.observed - outcome.predicted
-    look = Look(samples.num_replicates, outcome.at, estimate, *interval, decision.error or error)
+    estimate = verdict.observed - verdict.predicted
+    look = Look(samples.num_replicates, verdict.at, estimate, *interval, decision.error or error)
     is_decided = verdict.status in {Status.SUPPORTED, Status.REFUTED, Status.VACUOUS}
     is_of_means = not criterion.is_of_instances and not claim.is_computed
     differences = compared.observed - compared.predicted

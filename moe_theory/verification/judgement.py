@@ -45,7 +45,7 @@ class Bounds(NamedTuple):
         return Bounds(low, high) if factor >= 0 else Bounds(high, low)
 
 
-class Known(NamedTuple):
+class Prior(NamedTuple):
     difference: Bounds = Bounds()  # observed - predicted
     allowed: Bounds = Bounds()
     error: float | None = None  # of all looks together; that of the one look unless given
@@ -77,7 +77,7 @@ SIGNS: dict[str, tuple[int, ...]] = {  # of a difference that must not be large,
 }
 
 
-def judge_means(difference: Values, allowed: Values, error: float, side: str, known: Known) -> Decision:
+def judge_means(difference: Values, allowed: Values, error: float, side: str, prior: Prior) -> Decision:
     """Test means of observed - predicted, with the `SIGNS` of the side, for all components at once.
 
     They must be at most the allowed means, strictly below for an ordering.
@@ -93,16 +93,16 @@ def judge_means(difference: Values, allowed: Values, error: float, side: str, kn
         ends = ([np.broadcast_to(end, num_components) for end in pair] for pair in zip(*sides, strict=True))
         return Bounds(*map(np.concatenate, ends))
 
-    low, high = bounds = of_excess(known.difference, known.allowed)
-    is_mirrored = len(signs) == 2 and np.all(np.equal(*known.allowed))
-    otherwise = of_excess(known.from_means, Bounds(margins, margins))
-    decisive = _intervals(excess, bounds, otherwise, scheme, error=error, known=known, mirrored=2 if is_mirrored else 1)
+    low, high = bounds = of_excess(prior.difference, prior.allowed)
+    is_mirrored = len(signs) == 2 and np.all(np.equal(*prior.allowed))
+    otherwise = of_excess(prior.from_means, Bounds(margins, margins))
+    decisive = _intervals(excess, bounds, otherwise, scheme, error=error, prior=prior, mirrored=2 if is_mirrored else 1)
     status = _decide(decisive.high, decisive.low)
     if side == "ordering" and status is Status.SUPPORTED and np.any(decisive.high == 0):
         status = Status.INCONCLUSIVE
     column = int(np.argmax(decisive.low if status is Status.REFUTED else decisive.high))
     worst = column % num_components
-    interval = _intervals(difference, known.difference, known.from_means, scheme=scheme, error=error, known=known)
+    interval = _intervals(difference, prior.difference, prior.from_means, scheme=scheme, error=error, prior=prior)
     margin = float(margins[worst])
     reach = decisive.high[column] - decisive.mean[column]
     reach += student_tail(1 - POWER, len(excess) - 1) * decisive.standard_error[column]
@@ -113,23 +113,23 @@ def judge_means(difference: Values, allowed: Values, error: float, side: str, kn
     doubt = decisive.doubts[column] if is_open else ""
     if decisive.doubts[column] and not is_open and not is_exact:
         method += ", of the means"
-    all_looks = known.error if np.all(np.isfinite(low) & np.isfinite(high)) else None
+    all_looks = prior.error if np.all(np.isfinite(low) & np.isfinite(high)) else None
     discrepancy = float(margin + reach)
     return Decision(status, worst, interval.low, interval.high, margin, discrepancy, method, is_exact, doubt, all_looks)
 
 
 def _intervals(
-    values: Values, bounds: Bounds, otherwise: Bounds, scheme: Scheme, error: float, known: Known, mirrored: int = 1
+    values: Values, bounds: Bounds, otherwise: Bounds, scheme: Scheme, error: float, prior: Prior, mirrored: int = 1
 ) -> Intervals:
     """Return simultaneous intervals of means: bets where bounded, else t, else `otherwise`."""
     by_t = student_intervals(values, scheme)
-    doubts = [known.doubt] * len(by_t.mean) if known.doubt else by_t.doubts
+    doubts = [prior.doubt] * len(by_t.mean) if prior.doubt else by_t.doubts
     is_doubted = [bool(doubt) for doubt in doubts]
     lowest = np.where(is_doubted, otherwise.low, by_t.low)
     highest = np.where(is_doubted, otherwise.high, by_t.high)
     by_t = Intervals(by_t.mean, by_t.standard_error, lowest, highest, doubts)
     low, high = (np.broadcast_to(end, by_t.mean.shape) for end in bounds)
-    bottom, top = betting_intervals(values, low, high, (known.error or error) * mirrored)
+    bottom, top = betting_intervals(values, low, high, (prior.error or error) * mirrored)
     is_below = np.isfinite(low)
     is_above = np.isfinite(high)
     return by_t._replace(low=np.where(is_below, bottom, by_t.low), high=np.where(is_above, top, by_t.high))

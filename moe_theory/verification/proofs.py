@@ -47,11 +47,8 @@ def end_fault(source: str) -> str:
         return str(failure)
     match last:
         case ast.Expr(ast.Call(func, [result, *_])) if ast.unparse(func) == "sys.exit":
-            is_shown = not isinstance(result, ast.Constant)
-        case _:
-            is_shown = False
-    if is_shown:
-        return ""
+            if not isinstance(result, ast.Constant):
+                return ""
     return "its last line must be sys.exit(...) of what it has found, such as not holds"
 
 

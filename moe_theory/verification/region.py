@@ -60,7 +60,9 @@ class _Ranged:
     def halfway(self, one: Any, other: Any) -> Any:
         middle = math.sqrt(one * other) if is_log(*self.ends) else (one + other) / 2
         middle = round(middle) if isinstance(one, int) else tidy(middle)
-        return middle if min(one, other) < middle < max(one, other) else None
+        if min(one, other) < middle < max(one, other):
+            return middle
+        return None
 
     def parsed(self, text: Any) -> Number:
         try:
@@ -229,11 +231,6 @@ class Choice:
 
 FreeAxis = Order | Scale | Size | Choice
 Setting = Mapping[FreeAxis, Any]  # values of the axes that are changed
-
-
-def assigned(setting: Setting) -> list[str]:
-    """Return the values of a setting as `--set` takes them: "num_samples=2"."""
-    return [f"{axis.name}={text_of(value)}" for axis, value in setting.items()]
 
 
 def described(axis: FreeAxis, recorded: Sequence[Any]) -> FreeQuantity:

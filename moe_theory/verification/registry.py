@@ -102,7 +102,7 @@ def load_claims(path: Path) -> list[str]:
             f"--module {path} declares no claim: decorate a function with @moe_theory.statement(...).claim(...)."
         )
     for claim in new_claims:
-        if not readings_of(claim.paper):
+        if not _paper_of(claim.paper).readings:
             raise DeclarationError(
                 f"--module {path}: claim {claim.id} is of paper={claim.paper!r}, which has no readings. Name one of "
                 f"{', '.join(paper_names())}, or give the file PAPER = moe_theory.Paper({claim.paper!r}, ...)."
@@ -110,16 +110,11 @@ def load_claims(path: Path) -> list[str]:
     return [claim.id for claim in new_claims]
 
 
-def readings_of(paper: str) -> Mapping[str, ReadingLike]:
-    found_paper = _known_paper(paper)
-    return {} if found_paper is None else found_paper.readings
-
-
 def readings_by_paper(papers: Sequence[str], names: Sequence[str] | None) -> dict[str, list[ReadingLike]]:
     """Return each paper's readings among these names, or its defaults for None. Raises: UnknownNameError."""
     if names is None:
         return {paper: select_readings(paper, None) for paper in papers}
-    names_of = {paper: {*readings_of(paper), *SPECIAL_NAMES} for paper in papers}
+    names_of = {paper: {*_paper_of(paper).readings, *SPECIAL_NAMES} for paper in papers}
     all_names = set[str]().union(*names_of.values())
     for name in names:
         if name not in all_names:
@@ -132,8 +127,8 @@ def select_readings(paper: str, names: Sequence[str] | None) -> list[ReadingLike
 
     Raises: UnknownNameError, also for a paper without readings.
     """
-    known_paper = _known_paper(paper)
-    if known_paper is None:
+    known_paper = _paper_of(paper)
+    if not known_paper.readings:
         raise unknown_name("paper", paper, paper_names())
     reading_names: list[str] = []
     for name in known_paper.reading_names("default") if names is None else names:
@@ -145,15 +140,17 @@ def select_readings(paper: str, names: Sequence[str] | None) -> list[ReadingLike
 
 def most_verdicts(paper: str) -> int:
     """Return the number of verdicts that share a paper's error."""
-    return (_known_paper(paper) or Paper).most_verdicts
+    return _paper_of(paper).most_verdicts
 
 
-def _known_paper(name: str) -> Paper | None:
+def _paper_of(name: str) -> Paper:
+    """Return the installed paper, or that of a user's file, or a paper without readings."""
     if name in paper_names():
         return find_paper(name)
     homes = (sys.modules.get(claim.module) for claim in registered().values() if claim.paper == name)
     papers = (getattr(home, "PAPER", None) for home in homes)
-    return next((paper for paper in papers if isinstance(paper, Paper) and paper.name == name), None)
+    named = (paper for paper in papers if isinstance(paper, Paper) and paper.name == name)
+    return next(named, Paper(name, name, "", {}))
 
 
 def _matching(pattern: str, claims: Mapping[str, Claim]) -> list[str]:

@@ -23,7 +23,7 @@ from moe_theory.verification.claim import Claim, Experiment, ReadingLike
 from moe_theory.verification.evidence import random_cells
 from moe_theory.verification.interim import look_sizes
 from moe_theory.verification.recorded import recorded_verdicts
-from moe_theory.verification.settings import Group, adjusted, options_of, set_to
+from moe_theory.verification.settings import Group, adjusted, set_to
 from moe_theory.verification.statement import bearing
 from moe_theory.verification.variant import Parts, Variant, of_own, require_parts, variant_of
 from moe_theory.verification.verdict import AS_RECORDED, Role, Status, Stop, Verdict, verdict_of
@@ -141,7 +141,7 @@ def _on_own(
                 own_experiment = experiments.setdefault(id(experiment), of_own(claim, variant))
                 applicable.append(dataclasses.replace(claim, experiment=own_experiment))
             except DeclarationError as failure:
-                blank = blank_verdict(claim, reading.name, seed, FAMILY_ERROR, module, options=options_of(reading))
+                blank = blank_verdict(claim, reading.name, seed, FAMILY_ERROR, module, options=reading.options)
                 reason = f"fails here: another algorithm can take the printed one's place ({failure})"
                 without = dataclasses.replace(blank, status=Status.INAPPLICABLE, reason=reason, stopped=Stop.DECIDED)
                 verdicts.append(_recorded_competitor(claim, adjusted(paper_reading).name, reading.name) or without)
@@ -182,7 +182,13 @@ def resolve(
     """
     cells = [experiment.cells_under(reading) for experiment, reading, _ in groups]
     questions = _judged_once(groups, cells)
-    shares = _shares([claim.paper for claim, _ in itertools.chain.from_iterable(questions)], error)
+    counts = Counter(claim.paper for claim, _ in itertools.chain.from_iterable(questions))
+    if error is None:
+        parts = {paper: 1 / registry.most_verdicts(paper) for paper in counts}
+        total = max(1.0, sum(parts[paper] * count for paper, count in counts.items()))
+        shares = {paper: FAMILY_ERROR * part / total for paper, part in parts.items()}
+    else:
+        shares = dict.fromkeys(counts, error / max(counts.total(), 1))
     studies = []
     for group, group_cells, group_questions in zip(groups, cells, questions, strict=True):
         if not group_questions:
@@ -191,7 +197,7 @@ def resolve(
         own_limit = experiment.replicates
         limit = replicates or (None if budget else own_limit)
         claims = tuple(claim for claim, _ in group_questions)
-        options = options_of(reading)
+        options = adjusted(reading).options
         blanks = [
             blank_verdict(claim, reading.name, seed, shares[claim.paper], module, options=options, also=same_group)
             for claim, same_group in group_questions
@@ -216,15 +222,6 @@ def resolve(
         summaries |= {f"{claim.paper}.{group.reading.name}": group.reading.summary for claim in group.claims}
     ordered = tuple(ids if order is None else order)
     return Request(tuple(studies), ordered, summaries, seed, error=error or FAMILY_ERROR, budget=budget)
-
-
-def _shares(papers: Sequence[str], error: float | None) -> dict[str, float]:
-    counts = Counter(papers)
-    if error is not None:
-        return dict.fromkeys(counts, error / max(counts.total(), 1))
-    parts = {paper: 1 / registry.most_verdicts(paper) for paper in counts}
-    total = max(1.0, sum(parts[paper] * count for paper, count in counts.items()))
-    return {paper: FAMILY_ERROR * part / total for paper, part in parts.items()}
 
 
 def _judged_once(groups: Sequence[Group], cells: Sequence[Sequence[Cell]]) -> list[list[tuple[Claim, list[str]]]]:

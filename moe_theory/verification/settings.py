@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from moe_theory.core.constraints import shown, typed
-from moe_theory.core.errors import DeclarationError, InvalidValueError, require_parameters, unknown_name
+from moe_theory.core.errors import DeclarationError, InvalidValueError, require_parameters, text_of, unknown_name
 from moe_theory.core.system import check_system
 from moe_theory.verification.claim import Claim, Experiment, ReadingLike
-from moe_theory.verification.region import FreeAxis, Setting, assigned
+from moe_theory.verification.region import FreeAxis, Setting
 from moe_theory.verification.variant import Variant
 from moe_theory.verification.verdict import OWN_SYSTEM
 
@@ -60,7 +60,8 @@ class AdjustedReading:
     @property
     def _assignments(self) -> list[str]:
         assignments = [f"{name}={shown(value)}" for name, value in self.settings.items()]
-        return [*assignments, *assigned({**self.built, **self.free})]
+        axes = {**self.built, **self.free}
+        return [*assignments, *(f"{axis.name}={text_of(value)}" for axis, value in axes.items())]
 
     def params(self, **overrides: Any) -> Any:
         params = self.base.params(**{**self.settings, **overrides})
@@ -73,10 +74,6 @@ def adjusted(reading: ReadingLike) -> AdjustedReading:
     if isinstance(reading, AdjustedReading):
         return reading
     return AdjustedReading(reading, {})
-
-
-def options_of(reading: ReadingLike) -> str:
-    return adjusted(reading).options
 
 
 def asked_of(reading: ReadingLike) -> tuple[str, dict[str, Any]]:

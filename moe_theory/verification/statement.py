@@ -136,30 +136,24 @@ class Declared(Statement):
             runs: an experiment, or a selection of its cells (`Experiment.over`, `Experiment.together`).
             criterion: such as `equality(...)`.
             says: the claim in one sentence. It, `formula` and `where` are for claims without a file of texts.
-            formula: LaTeX, if not the statement's.
-            where: place in the paper, if not the statement's.
+            formula, where: LaTeX and place in the paper, if not the statement's.
             labels: names of the components, if the selection gives none.
             hypotheses: in addition to the statement's, by id if `paper.toml` has their sentences.
             instead: id of the claim that holds if this claim does not.
             exact: whether the claim has no randomness: algebra, enumeration, a constructed instance.
         Raises: DeclarationError for another role, a claim without a sentence, an incomplete declaration, or a taken id.
         """
-        if role not in list(Role):
-            raise DeclarationError(f"claim {id}: role={role!r} must be one of {', '.join(Role)}.")
-        claim_role = Role(role)
+        claim_role = _role_named(role, id)
         selection = runs if isinstance(runs, Selection) else Selection(runs, None)
         free = self._free_of(selection, claim_role)
-        name = self._whole(id)
-        words = claim_words(self._claim_texts(name, says, formula, where), self, self.judged_under, claim_role)
+        texts = self._claim_texts(self._whole(id), says, formula, where)
         checks = (*self.checks, *(_hypothesis(hypothesis, self.module, self.holds) for hypothesis in hypotheses))
 
         def declare(function: F) -> F:
             claim = Claim(
-                name,
-                self.judged_under,
-                words.where,
-                words.statement,
-                formula=words.formula,
+                id=self._whole(id),
+                paper=self.judged_under,
+                **claim_words(texts, self, self.judged_under, claim_role),
                 experiment=selection.experiment,
                 observe=selection.measured(function),
                 criterion=selection.bind(criterion),
@@ -173,11 +167,7 @@ class Declared(Statement):
                 free=free,
                 cells=selection.cells,
             )
-            register(claim)
-            self.roles[claim.id] = claim_role
-            if hasattr(function, "__dict__"):
-                setattr(function, CLAIMED, True)
-            return function
+            return self._registered_as(claim_role, claim, function)
 
         return declare
 
@@ -190,6 +180,13 @@ class Declared(Statement):
     competitor = functools.partialmethod(claim, role=Role.COMPETITOR)
     replacement = functools.partialmethod(claim, role=Role.CORRECTED)
     ours = functools.partialmethod(claim, role=Role.OURS)
+
+    def _registered_as(self, role: Role, claim: Claim, function: F) -> F:
+        register(claim)
+        self.roles[claim.id] = role
+        if hasattr(function, "__dict__"):
+            setattr(function, CLAIMED, True)
+        return function
 
     def _claim_texts(self, id: str, says: str | None, formula: str, where: str) -> ClaimTexts:
         if says is not None:
@@ -263,8 +260,7 @@ def statement(
     """
     holds = holds or {}
     words = _texts_of(id, module, texts)
-    is_in_file = not texts.get("claim")
-    if is_in_file:
+    if not texts.get("claim"):
         hypotheses = (*paper_texts(module).all, *words.hypotheses, *hypotheses)
     home = paper_of(module)
     owner = words.paper or home
@@ -280,7 +276,7 @@ def statement(
         is_of_a_paper=home is not None,
         paper_numbers=tuple(words.paper_numbers),
         module=module,
-        texts=words if is_in_file else None,
+        texts=None if texts.get("claim") else words,
         holds=holds,
         axes=(free,) if isinstance(free, FreeAxis) else tuple(free or ()),
         shared_axes=tuple(shared_free) if free is None else (),
@@ -326,6 +322,12 @@ def alike(run: Run, numbers: Any) -> np.ndarray:
     """Return a number, or components (V,), for every replicate: (B,) or (V, B)."""
     numbers = np.asarray(numbers, np.float64)
     return np.broadcast_to(numbers[..., None], (*numbers.shape, len(run.replicates)))
+
+
+def _role_named(role: str, id: str) -> Role:
+    if role not in list(Role):
+        raise DeclarationError(f"claim {id}: role={role!r} must be one of {', '.join(Role)}.")
+    return Role(role)
 
 
 def _ranges_of(criterion: Criterion, function: Callable[..., Any]) -> dict[str, Range]:

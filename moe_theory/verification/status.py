@@ -35,7 +35,9 @@ import enum
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from moe_theory.core.papers import declaration_of, paper_names, paper_package
 from moe_theory.verification.challenged import Challenge
+from moe_theory.verification.texts import PaperTexts, paper_texts
 from moe_theory.verification.verdict import Role, Statement, Status, Verdict
 
 DECIDING = {Role.CHARITABLE, Role.FIGURE}
@@ -158,7 +160,12 @@ def find(
     """Return the status under a reading, or None if hypotheses fail."""
     finding = _find(statement, verdicts)
     if finding is not None and search is not None and search.flips_under(reading):
-        finding = _over_region(finding, search, search.restores(reading), bool(statement.amendment))
+        is_restored = search.restores(reading)
+        if search.sought == "rescue" and finding.status is StatementStatus.FALSE and is_restored:
+            finding = dataclasses.replace(finding, status=StatementStatus.AMENDED, known="simulated")
+        elif search.sought == "break" and finding.status in _TRUE:
+            status = StatementStatus.AMENDED if is_restored or statement.amendment else StatementStatus.FALSE
+            finding = dataclasses.replace(finding, status=status, known="simulated")
     finding = _broken(statement, finding)
     if finding is None:
         return None
@@ -169,15 +176,6 @@ def find(
         finding = dataclasses.replace(finding, known=CAVEATED if proof.caveat else PROVED)
     cause = _cause(statement, verdicts) if finding.status is StatementStatus.FALSE else None
     return dataclasses.replace(finding, judged=tuple(verdicts), cause=cause)
-
-
-def _over_region(finding: Finding, search: Challenge, is_restored: bool, is_amended: bool) -> Finding:
-    if search.sought == "break" and finding.status in _TRUE:
-        status = StatementStatus.AMENDED if is_restored or is_amended else StatementStatus.FALSE
-        return dataclasses.replace(finding, status=status, known="simulated")
-    if search.sought == "rescue" and finding.status is StatementStatus.FALSE and is_restored:
-        return dataclasses.replace(finding, status=StatementStatus.AMENDED, known="simulated")
-    return finding
 
 
 def _broken(statement: Statement, finding: Finding | None) -> Finding | None:
@@ -262,3 +260,25 @@ def _finding(status: StatementStatus, verdicts: Sequence[Verdict], quantifier: C
 
 def listed(words: Sequence[str]) -> str:
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def premises_of(name: str) -> tuple[str, ...]:
+    """Return the names of the statements that a statement's proof uses."""
+    paper, _, id = name.partition(".")
+    return tuple(f"{paper}.{premise}" for premise in texts_of(paper).premises.get(id, ()))
+
+
+def failing_premises(judgements: Sequence[Judged]) -> dict[str, tuple[str, ...]]:
+    """Return the premises of each statement's proof that are false or vacuous, by the statement's name.
+
+    The proof then fails, but the statement may hold for another reason.
+    """
+    names = [judgement.statement.name for judgement in judgements]
+    failing = {judgement.statement.name for judgement in judgements if judgement.fails}
+    return {name: tuple(filter(failing.__contains__, premises_of(name))) for name in names}
+
+
+def texts_of(paper: str) -> PaperTexts:
+    if paper not in paper_names():
+        return PaperTexts()
+    return paper_texts(declaration_of(paper).get("statements") or paper_package(paper))

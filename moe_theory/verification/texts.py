@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Literal, TypeVar
 
 import pydantic
 
@@ -64,14 +64,7 @@ class StatementTexts(TextTable):
     claims: dict[str, ClaimTexts] = {}
 
 
-SHARED = ("formula", "why", "example", "correction", "correction_formula", "note")
-
-
-class ConflictTexts(TextTable):
-    """Statements that cannot all be true under the hypotheses of all, by ids."""
-
-    one: list[str]
-    other: list[str]
+SHARED = ("formula", "why", "example", "correction", "correction_formula", "note")  # what `like` takes over
 
 
 class PaperTexts(TextTable):
@@ -80,7 +73,7 @@ class PaperTexts(TextTable):
     hypotheses: dict[str, str] = {}  # sentences by id
     premises: dict[str, list[str]] = {}  # ids of the statements that a statement's proof uses, the main one first
     assumes: dict[str, list[str] | str] = {}  # hypotheses that each file of `proofs` uses, or why it needs none
-    conflicts: list[ConflictTexts] = []
+    conflicts: list[dict[Literal["one", "other"], list[str]]] = []  # ids of statements that cannot all be true
 
 
 def statement_texts(module: str, id: str) -> StatementTexts:
@@ -149,21 +142,18 @@ def plain_statement(id: str, paper: str, module: str, texts: StatementTexts, hyp
     )
 
 
-class ClaimWords(NamedTuple):
-    where: str
-    statement: str
-    formula: str
-
-
-def claim_words(texts: ClaimTexts, statement: Statement, judged_under: str, role: str) -> ClaimWords:
-    """Return the words of a `Claim` in a role for a statement."""
+def claim_words(texts: ClaimTexts, statement: Statement, judged_under: str, role: str) -> dict[str, str]:
+    """Return `where`, `statement` and `formula` of a `Claim` in a role for a statement."""
     place = statement.where if statement.paper == judged_under else f"{statement.paper}, {statement.where}"
     formula = statement.formula
     if role == Role.CORRECTED:
         place = f"replaces {place}"
         formula = statement.corrected_formula
-    words = "\n\n".join(filter(None, (texts.claim, texts.note)))
-    return ClaimWords(texts.where or place, words, _in_one_line(texts.formula) or formula)
+    return {
+        "where": texts.where or place,
+        "statement": "\n\n".join(filter(None, (texts.claim, texts.note))),
+        "formula": _in_one_line(texts.formula) or formula,
+    }
 
 
 def import_statements(package: str) -> None:
@@ -215,7 +205,9 @@ def _tables(path: Path) -> dict[str, StatementTexts]:
 
 @functools.cache
 def _shared(path: Path) -> PaperTexts:
-    return _checked(PaperTexts, _parsed(path), path) if path.is_file() else PaperTexts()
+    if not path.is_file():
+        return PaperTexts()
+    return _checked(PaperTexts, _parsed(path), path)
 
 
 def _parsed(path: Path) -> dict[str, Any]:

@@ -248,14 +248,14 @@ FACTS = ("paper", "where", "statement", "formula", "kind", "side", "replaced_by"
 BLANK = Verdict("", "", "", "", "", "", Status.INCONCLUSIVE, "", 0, "").to_json()
 
 
-def verdict_of(declared: Any, **known: Any) -> Verdict:
+def verdict_of(declared: Any, **outcome: Any) -> Verdict:
     fields: dict[str, Any] = {name: getattr(declared, name) for name in FACTS}
-    return Verdict(**fields, **known)
+    return Verdict(**fields, **outcome)
 
 
-def whole_verdict(claim: Any, known: Mapping[str, Any]) -> Verdict:
+def whole_verdict(claim: Any, record: Mapping[str, Any]) -> Verdict:
     """Return the verdict of a record, with its claim's facts. Raises: DamagedError, or KeyError for a lacking field."""
-    fields = {name: known[name] for name in FIELDS if name not in Verdict.LATER or name in known}
+    fields = {name: record[name] for name in FIELDS if name not in Verdict.LATER or name in record}
     return read_record(Verdict, BLANK | {name: getattr(claim, name) for name in FACTS} | fields)
 
 

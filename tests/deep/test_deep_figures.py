@@ -189,5 +189,6 @@ def test_caption_and_picture(made_up, name):
 
 
 def test_refuses_more_rounds_than_the_preset_has():
-    refused = refusal(InvalidValueError, FIGURES["figure-6"].compute, READING, 2, 0, rounds=121)
+    figure = FIGURES["figure-6"]
+    refused = refusal(InvalidValueError, figure.compute, figure.setup(READING, 2, 0, rounds=121))
     assert refused.argument == "num_rounds"

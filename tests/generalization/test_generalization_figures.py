@@ -159,9 +159,8 @@ def test_inclusion_takes_the_best_of_the_classes_within():
 def test_tightness_is_bound_over_gap(data, reading, dimensions):
     """The reading decides d_N at k = T alone; the gap is that of training, which knows no reading."""
     choice = generalization.reading(reading)
-    here = tightness.picture.compute(tightness.picture.setup(choice, REPLICATES, SEED, rounds=NUM_STEPS)).sel(
-        experts=EXPERTS
-    )
+    setup = tightness.picture.setup(choice, REPLICATES, SEED, rounds=NUM_STEPS)
+    here = tightness.picture.compute(setup).sel(experts=EXPERTS)
     np.testing.assert_array_equal(here.gap, data["tightness"].gap.sel(experts=EXPERTS))
     assert bool(((here.gap > 0) & (here.gap <= 0.5)).all())
     for active, dimension in zip((1, 2, EXPERTS), dimensions, strict=True):

@@ -10,7 +10,7 @@ from moe_theory.core import random
 from moe_theory.runs import Cell, run_cells
 from moe_theory.verification import Claim, Experiment, Status, session
 from moe_theory.verification.criteria import Equality
-from moe_theory.verification.judgement import Known, judge_means
+from moe_theory.verification.judgement import Prior, judge_means
 
 pytestmark = pytest.mark.usefixtures("compiled_to_run")
 
@@ -95,4 +95,4 @@ def test_the_planted_formula_is_the_exact_one(runs):
 def test_a_bound_just_above_is_supported_and_just_below_refuted(runs, factor, status):
     observed = runs["M=1"].records.generalization_error.T.astype(float)
     bound = factor * error_with_ratio(0.0)(runs)
-    assert judge_means(observed - bound, 0 * bound, ERROR, "upper_bound", Known()).status is status
+    assert judge_means(observed - bound, 0 * bound, ERROR, "upper_bound", Prior()).status is status

@@ -141,9 +141,8 @@ def test_components_have_names(runs, labels, expected):
 
 
 def test_a_rate_is_over_the_selection_s_abscissa():
-    rising = rate(at_least=1, margin=0.2)
-    found = claimed(RUNS.over({"two": 2, "four": 4}), rising, first)
-    assert (found.criterion.abscissa, found.kind, found.side, found.margin) == ((2.0, 4.0), "rate", "at_least", 0.2)
+    found = claimed(RUNS.over({"two": 2, "four": 4}), rate(at_least=1, margin=0.2), first).criterion
+    assert (found.abscissa, found.kind, found.side, found.margin) == ((2.0, 4.0), "rate", "at_least", 0.2)
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 import pytest
 
 from moe_theory.core.papers import paper_names
-from moe_theory.verification import premises
+from moe_theory.verification import status as statuses
 from moe_theory.verification.challenged import Challenge, Clause, ClauseBound, Flip, Looked
-from moe_theory.verification.premises import failing_premises
 from moe_theory.verification.recorded import judged_statements
-from moe_theory.verification.status import Finding, Judged, StatementStatus, find, judged
+from moe_theory.verification.status import Finding, Judged, StatementStatus, failing_premises, find, judged
 from moe_theory.verification.texts import PaperTexts
 from moe_theory.verification.verdict import Proof, Role, Statement, Status, Verdict
 
@@ -272,7 +271,7 @@ def known(**statuses: str) -> list[Judged]:
 
 def test_a_proof_is_shown_with_its_failing_premises(monkeypatch):
     texts = PaperTexts(premises={"b": ["a"], "c": ["b"], "e": ["a", "b"], "f": ["e", "c"]})
-    monkeypatch.setattr(premises, "texts_of", {"p": texts}.__getitem__)
+    monkeypatch.setattr(statuses, "texts_of", {"p": texts}.__getitem__)
     failing = failing_premises(known(a="false", b="false", c="holds", e="vacuous", f="holds amended"))
     assert failing == {"p.a": (), "p.b": ("p.a",), "p.c": ("p.b",), "p.e": ("p.a", "p.b"), "p.f": ("p.e",)}
 
@@ -280,7 +279,7 @@ def test_a_proof_is_shown_with_its_failing_premises(monkeypatch):
 def test_the_premises_of_proofs_are_statements():
     names = {each.statement.name for each in judged_statements()}
     for paper in paper_names():
-        texts = premises.texts_of(paper)
+        texts = statuses.texts_of(paper)
         ids = {*texts.premises, *(id for premise_ids in texts.premises.values() for id in premise_ids)}
         assert {f"{paper}.{id}" for id in ids} <= names
         graphlib.TopologicalSorter(texts.premises).prepare()  # no proof rests on itself
@@ -291,9 +290,9 @@ def test_of_what_contradicts_one_another_something_is_not_as_printed(paper):
     """Would catch statuses that cannot all be right, and a contradiction of what is no statement."""
     as_printed = {each.statement.name for each in judged_statements(paper) if each.words.startswith("holds (")}
     names = {each.statement.name for each in judged_statements(paper)}
-    conflicts = premises.texts_of(paper).conflicts
+    conflicts = statuses.texts_of(paper).conflicts
     assert conflicts
     for each in conflicts:
-        ids = {f"{paper}.{id}" for id in (*each.one, *each.other)}
+        ids = {f"{paper}.{id}" for id in (*each["one"], *each["other"])}
         assert ids <= names
         assert not ids <= as_printed, each
