@@ -13,14 +13,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.numerics import Numbers, Scalar, array_namespace
 from moe_theory.merging import theory
 from moe_theory.merging.params import (
     CYCLIC_SPLIT,
     EFFECTIVE_SPLIT,
     FILLED_POINT,
-    LINE_POINT,
     RANDOM_POINT,
     Dims,
     Params,
@@ -66,7 +64,7 @@ def begin(key: Key[Array, ""], dims: Dims, params: Params) -> Tree:
     lower = jnp.zeros((dims.max_experts,), dtype)
     upper = (jnp.arange(dims.max_experts) < params.num_experts).astype(dtype)
     uniforms = jax.random.uniform(key, lower.shape, dtype)
-    point = truncated(_point(lower, upper, params.point_rule, uniforms), params.max_active)
+    point = truncated(feasible_point(lower, upper, params.point_rule, uniforms), params.max_active)
     return Tree(
         lower=jnp.zeros(shape, dtype),
         upper=_written(jnp.zeros(shape, dtype), is_root, upper),
@@ -112,7 +110,7 @@ def split_leaf(
     happened = is_due & (has_room | ~both)
     adds_row = happened & both
 
-    place = jax.vmap(_point, in_axes=(0, 0, None, 0))
+    place = jax.vmap(feasible_point, in_axes=(0, 0, None, 0))
     points = place(lower, upper, params.point_rule, uniforms[1:].reshape(num_experts, 2).T)
     points = jax.vmap(truncated, in_axes=(0, None))(points, params.max_active)
     is_row = row & happened
@@ -177,10 +175,7 @@ def tightened(
 
 
 def feasible_point(
-    lower: Float[Array, " K"],
-    upper: Float[Array, " K"],
-    rule: Int[Scalar, ""] = LINE_POINT,
-    key: Key[Array, ""] | None = None,
+    lower: Float[Array, " K"], upper: Float[Array, " K"], rule: Int[Scalar, ""], uniforms: Float[Array, " K"]
 ) -> Float[Array, " K"]:
     """Return a point of the simplex in a box that `is_feasible`.
 
@@ -191,25 +186,23 @@ def feasible_point(
     - RANDOM_POINT: y uniform in the box, then along the line to u, or to l, until the sum is 1. It has full support on
       the part of the simplex in the box, but is not uniform there.
 
+    Args:
+        uniforms: in [0, 1), of y.
     Source: Sec. IV-B, "a feasible weight" by an unspecified LP.
-    Raises: InvalidValueError where a random point may be needed without a key.
 
     Examples:
         >>> import jax.numpy as jnp
-        >>> from moe_theory.merging import tree
-        >>> tree.feasible_point(jnp.zeros(4), jnp.ones(4)).tolist()
+        >>> from moe_theory.merging import params, tree
+        >>> tree.feasible_point(jnp.zeros(4), jnp.ones(4), params.LINE_POINT, jnp.zeros(4)).tolist()
         [0.25, 0.25, 0.25, 0.25]
     """
-    if key is None:
-        if isinstance(rule, jax.Array) or int(rule) == RANDOM_POINT:
-            raise InvalidValueError(
-                f"rule={rule} may ask for a random point, which needs a key. Pass key, or another rule.",
-                argument="rule",
-            )
-        uniforms = jnp.zeros_like(lower)
-    else:
-        uniforms = jax.random.uniform(key, lower.shape, lower.dtype)
-    return _point(lower, upper, rule, uniforms)
+    line = _between(lower, upper)
+    inside = lower + uniforms * (upper - lower)
+    is_short = jnp.sum(inside) <= 1
+    # `_between` needs ends on either side of the simplex: one of them is the corner that `inside` is cut off from.
+    coordinates = _between(jnp.where(is_short, inside, lower), jnp.where(is_short, upper, inside))
+    rule = jnp.asarray(rule)
+    return jnp.where(rule == FILLED_POINT, _filled(lower, upper), jnp.where(rule == RANDOM_POINT, coordinates, line))
 
 
 def truncated(point: Float[Array, " K"], max_active: Int[Scalar, ""]) -> Float[Array, " K"]:
@@ -261,18 +254,6 @@ def _halves(
     uppers = jnp.stack([jnp.where(is_cut, middle, upper), upper])
     tight_lowers, tight_uppers = tightened(lowers, uppers)
     return (jnp.where(is_effective, tight_lowers, lowers), jnp.where(is_effective, tight_uppers, uppers), dimension)
-
-
-def _point(
-    lower: Float[Array, " K"], upper: Float[Array, " K"], rule: Int[Scalar, ""], uniforms: Float[Array, " K"]
-) -> Float[Array, " K"]:
-    line = _between(lower, upper)
-    inside = lower + uniforms * (upper - lower)
-    is_short = jnp.sum(inside) <= 1
-    # `_between` needs ends on either side of the simplex: one of them is the corner that `inside` is cut off from.
-    coordinates = _between(jnp.where(is_short, inside, lower), jnp.where(is_short, upper, inside))
-    rule = jnp.asarray(rule)
-    return jnp.where(rule == FILLED_POINT, _filled(lower, upper), jnp.where(rule == RANDOM_POINT, coordinates, line))
 
 
 def _between(short: Float[Array, " K"], long: Float[Array, " K"]) -> Float[Array, " K"]:
