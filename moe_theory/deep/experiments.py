@@ -77,10 +77,7 @@ def figure_of(preset: Preset) -> tuple[Any, ...]:
 
 
 def run_preset(preset: Preset, settings: Mapping[str, Mapping[str, Any]], setup: Setup) -> Mapping[str, Run]:
-    """Run a preset for a figure, with the preset's rounds by default.
-
-    Raises: InvalidValueError for more rounds than it has.
-    """
+    """Run a preset for a figure, with the preset's rounds by default."""
     length = setup.rounds or preset.num_rounds
     if length > preset.num_rounds:
         raise InvalidValueError(

@@ -194,11 +194,7 @@ def _report(plan: Plan, tests: list[SequentialTest], command: str) -> Report:
 def resized(
     preset: Preset, experts: tuple[int, ...] | None, classes: tuple[int, ...] | None, **sizes: int | str | None
 ) -> Preset:
-    """Return the preset with other sizes of `Dims`, and batches within the samples.
-
-    Raises: UnknownNameError for an unknown network, or InvalidValueError for sizes below 1, a batch that does not
-        divide the samples, or absent or repeated numbers of experts.
-    """
+    """Return the preset with other sizes of `Dims`, and batches within the samples."""
     if experts is None:
         experts = preset.experts
     if classes is None:
@@ -217,10 +213,7 @@ def resized(
 
 
 def thinned(data: DataSet, default: int | None, test_images: int | None) -> DataSet:
-    """Return the data set with `test_images` test images, evenly spread (None: all).
-
-    Raises: InvalidValueError for no images, or too many.
-    """
+    """Return the data set with `test_images` test images, evenly spread (None: all)."""
     total = len(data.test.labels)
     if test_images is not None and not 1 <= test_images <= total:
         raise InvalidValueError(

@@ -23,13 +23,7 @@ def convolve(
     padding: int | None = None,
     way: Way = "platform",
 ) -> Float[Array, "n rows columns o"]:
-    """Return the cross-correlation (convolution in networks) of zero-padded images.
-
-    Args:
-        padding: rows and columns of zeros on each side, by default (side of the kernel - 1) // 2.
-        way: "patches" or "xla", by default chosen by platform.
-    Raises: InvalidValueError if the kernel is larger than the padded image.
-    """
+    """Return the cross-correlation (convolution in networks) of zero-padded images."""
     rows, columns = ((side - 1) // 2 if padding is None else padding for side in kernel.shape[:2])
     if images.shape[1] + 2 * rows < kernel.shape[0] or images.shape[2] + 2 * columns < kernel.shape[1]:
         raise InvalidValueError(
@@ -114,7 +108,6 @@ def batch_normalized(
     """Normalise each channel by its mean and variance, of the batch in training, else the running ones.
 
     Source: Ioffe and Szegedy, "Batch Normalization" (2015), Algorithms 1 and 2.
-    Raises: InvalidValueError in training if a channel has a single value.
     """
     if not is_training:
         return _standardized(values, *running) * affine.scale + affine.shift, running
@@ -134,7 +127,6 @@ def group_normalized(values: Float[Array, "n h w c"], affine: Affine, num_groups
     """Normalise groups of neighbouring channels of each image by their own mean and biased variance.
 
     Source: Wu and He, "Group Normalization" (2018), Eqs. (1), (2), (7).
-    Raises: InvalidValueError unless the groups divide the channels.
     """
     n, height, width, channels = values.shape
     if channels % num_groups:

@@ -30,6 +30,8 @@ from moe_theory.deep.layers import (
     max_pool,
 )
 
+__all__ = ["NETWORKS", "Network", "Weights", "adapted", "mlp"]
+
 Stack = TypeVar("Stack")  # weights of M experts, or what else there is of each: leaves (M, ...)
 _KERNEL_SIDE = 3
 _POOL_SIDE = 2
@@ -59,17 +61,7 @@ class Network:
 def stacked(
     network: Network, key: Key[Array, ""], num_experts: int, shape: tuple[int, int, int], num_outputs: int
 ) -> Weights:
-    """Return M networks as one tree, leaves (M, ...), where expert m has the key `fold_in(key, m)` for every M.
-
-    Examples:
-        >>> import moe_theory as mt
-        >>> from moe_theory.deep import networks
-        >>> network = networks.NETWORKS["mlp"]
-        >>> stack = networks.stacked(network, mt.root_key(0), num_experts=3, shape=(2, 2, 1), num_outputs=1)
-        >>> second = networks.expert(stack, 1)
-        >>> networks.num_experts(stack), networks.num_parameters(second)  # 4 * 32 + 32 and 32 + 1
-        (3, 193)
-    """
+    """Return M networks as one tree, leaves (M, ...), where expert m has the key `fold_in(key, m)` for every M."""
     keys = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(key, jnp.arange(num_experts))
     # Not vectorised: results of vectorised code may depend on M.
     return jax.lax.map(lambda key: network.init(key, shape, num_outputs), keys)
@@ -84,15 +76,7 @@ def expert(stack: Stack, index: Int[Array, ""]) -> Stack:
 
 
 def with_expert(stack: Stack, index: Int[Array, ""], one: Stack) -> Stack:
-    """Return the stack with `one` as its expert `index`. An index outside [0, M) changes nothing.
-
-    Examples:
-        >>> import jax.numpy as jnp
-        >>> from moe_theory.deep import networks
-        >>> stack = jnp.zeros((2, 3))
-        >>> float(networks.squared_distance(networks.with_expert(stack, 1, jnp.ones(3)), stack))
-        3.0
-    """
+    """Return the stack with `one` as its expert `index`. An index outside [0, M) changes nothing."""
     last = num_experts(stack) - 1
     exists = (index >= 0) & (index <= last)
 
@@ -119,16 +103,7 @@ def squared_distance(one: PyTree, other: PyTree) -> Float[Array, ""]:
 
 
 def check(network: Network, shape: tuple[int, int, int], num_outputs: int) -> None:
-    """Raise DeclarationError unless a network gives `num_outputs` outputs of an image of this shape.
-
-    Examples:
-        >>> from moe_theory.deep import networks
-        >>> lost = networks.adapted("lost", lambda key, images, k: (), lambda weights, images: images[:, 0, 0, 0])
-        >>> networks.check(lost, (8, 8, 1), num_outputs=2)
-        Traceback (most recent call last):
-            ...
-        moe_theory.core.errors.DeclarationError: network lost gives outputs of shape (2,) of 2 images, not (2, 2). ...
-    """
+    """Raise DeclarationError unless a network gives `num_outputs` outputs of an image of this shape."""
     images = jax.ShapeDtypeStruct((2, *shape), jnp.result_type(float))
     try:
         weights = jax.eval_shape(lambda: network.init(jax.random.key(0), shape, num_outputs))
@@ -194,9 +169,9 @@ def mlp(name: str, widths: tuple[int, ...]) -> Network:
     Examples:
         >>> import moe_theory as mt
         >>> from moe_theory.deep import networks
-        >>> network = networks.mlp("wide", widths=(64,))
-        >>> networks.num_parameters(network.init(mt.root_key(0), (8, 8, 1), 2))
-        4290
+        >>> weights = networks.mlp("wide", widths=(64,)).init(mt.root_key(0), (8, 8, 1), 2)
+        >>> [layer.kernel.shape for layer in weights.params]
+        [(64, 64), (64, 2)]
     """
 
     def init(key: Key[Array, ""], shape: tuple[int, int, int], num_outputs: int) -> Weights:
@@ -215,12 +190,6 @@ def five_layer(name: str, channels: tuple[int, int], widths: tuple[int, int], wa
     Kernels are 3 x 3, padded, so that 8 x 8 digits are enough.
 
     Source: Appendix A.4 of `continual`.
-    Raises: InvalidValueError, by `init`, for images too small for pooling.
-
-    Examples:
-        >>> from moe_theory.deep import networks
-        >>> networks.five_layer("narrow", channels=(4, 8), widths=(16, 16)).name
-        'narrow'
     """
 
     def init(key: Key[Array, ""], shape: tuple[int, int, int], num_outputs: int) -> Weights:
@@ -290,11 +259,6 @@ def resnet(
 
     Source: He, Zhang, Ren and Sun, "Deep Residual Learning for Image Recognition" (2016), Sec. 3.3 and, for small
         images, 4.2: a stem of 3 x 3 at stride 1 without max pooling.
-
-    Examples:
-        >>> from moe_theory.deep import layers, networks
-        >>> networks.resnet("resnet10", widths=(16, 32, 64, 128), num_blocks=1, normalization=layers.batches()).name
-        'resnet10'
     """
     places = list(itertools.product(range(len(widths)), range(num_blocks)))
     channels = [widths[stage] for stage, _ in places]

@@ -140,13 +140,7 @@ def run_plan(
     num_threads: int = 2,
     replicates: range | None = None,
 ) -> Runs:
-    """Run the cells that are not stored yet, and return all records by cell.
-
-    Args:
-        replicates: the seeds, by default all of the plan's.
-        progress: told from threads after every part is stored.
-    Raises: OutputError for an unwritable folder, or InvalidValueError for diverging experts.
-    """
+    """Run the cells that are not stored yet, and return all records by cell."""
     cells = plan.params()
     seeds = range(plan.replicates) if replicates is None else replicates
     shared = _Shared(plan, progress)

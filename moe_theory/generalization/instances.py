@@ -50,11 +50,7 @@ def one_round(
     instance: Callable[[Key[Array, ""], Params], NamedTuple],
     check: Callable[[Params], None] = lambda params: None,
 ) -> System:
-    """Return the system whose every round draws a new instance.
-
-    Args:
-        check: refuses unsuitable parameters.
-    """
+    """Return the system whose every round draws a new instance."""
 
     def init(key: Key[Array, ""], params: Params) -> State:
         del key
@@ -89,10 +85,7 @@ class Coin(NamedTuple):
 
 @functools.lru_cache
 def cells(dims: Dims) -> System:
-    """Return counterexample A: a fixed router, k = 1, and experts +1 or -1 in cells floor(T x).
-
-    Raises: InvalidValueError for `num_active` other than 1.
-    """
+    """Return counterexample A: a fixed router, k = 1, and experts +1 or -1 in cells floor(T x)."""
 
     def instance(key: Key[Array, ""], params: Params) -> Cells:
         inputs, labels = draw_cells(key, dims.max_samples)
@@ -127,8 +120,6 @@ def learned_cells(dims: Dims) -> System:
 
     The gap is sum_j n_j min(1, B/sqrt(n_j)) / (2m) with B = sqrt(m/T), 1/2 where T divides m. Router lines cut the z
     axis at the sample's quantiles.
-
-    Raises: InvalidValueError for `num_active` other than 1.
     """
 
     def instance(key: Key[Array, ""], params: Params) -> Gap:
@@ -156,8 +147,6 @@ def dense(dims: Dims) -> System:
     """Return counterexample C for any k = T >= 2: one expert +1, the others -1, and any router.
 
     With logits `DENSE_LOGIT` apart the gap is 1/2 - 1e-7.
-
-    Raises: InvalidValueError unless 2 <= num_active = num_experts.
     """
 
     def instance(key: Key[Array, ""], params: Params) -> Gap:
@@ -284,10 +273,7 @@ class Growth(NamedTuple):
 
 @functools.lru_cache
 def function_classes(dims: Dims) -> System:
-    """Return T masks of k functions each at m inputs and m ghosts: normal values of one scale a draw, fair labels.
-
-    Raises: InvalidValueError for more samples than `MOST_SIGNS`.
-    """
+    """Return T masks of k functions each at m inputs and m ghosts: normal values of one scale a draw, fair labels."""
     if dims.max_samples > MOST_SIGNS:
         raise InvalidValueError(
             f"max_samples={dims.max_samples} must be at most {MOST_SIGNS}: all 2^m sign vectors are enumerated. "
@@ -333,8 +319,6 @@ def labelings(dims: Dims) -> System:
 
     One is a random subset of all functions to T labels, of any density. The other has the top-k masks of `NUM_ROUTERS`
     normal linear routers at n normal inputs.
-
-    Raises: InvalidValueError for more points than `MOST_POINTS` or experts than `MOST_LABELS`.
     """
     for name, most in (("max_samples", MOST_POINTS), ("max_experts", MOST_LABELS)):
         size = getattr(dims, name)
@@ -408,9 +392,6 @@ def class_sizes(is_member: Bool[Array, " L^n"], num_points: int, num_labels: int
     """Return growth and Natarajan dimension of a class on all its points.
 
     A set of points is shattered (Definition 3) if all 2^size patterns of some cube on it occur.
-
-    Args:
-        is_member: whether each function from points to labels is in the class.
     """
     dtype = jnp.result_type(float)
     tables = ShatteringTables(*(jnp.asarray(table, dtype) for table in shattering_tables(num_points, num_labels)))
@@ -432,8 +413,6 @@ def lone_points(dims: Dims) -> System:
     or always. Hence m sup_f |L_S - L_S'| is the largest sum, over that number of inputs, of differences between their
     counts in S and S'. The masks shatter `NUM_LONE` points and no more. For a fixed mask L_S = L_S' for all its
     experts, unless one of its points is drawn.
-
-    Raises: InvalidValueError for any other number of experts.
     """
 
     def instance(key: Key[Array, ""], params: Params) -> Gap:

@@ -28,7 +28,7 @@ from moe_theory.merging import costs, policies, rewards
 from moe_theory.merging.params import EFFECTIVE_SPLIT, Dims, Params
 from moe_theory.merging.rewards import Feedback, Reward, Tasks, slot_reward
 from moe_theory.merging.serving import merge
-from moe_theory.merging.serving.methods import MERGED, METHODS, Deployment, Loaded, named
+from moe_theory.merging.serving.methods import MERGED, Deployment, Loaded, named
 from moe_theory.merging.serving.routers import deployed
 from moe_theory.merging.system import Info, State, system
 from moe_theory.merging.testbed import transformer
@@ -69,24 +69,16 @@ class SlotAccuracy(NamedTuple):
 def evaluate(
     deployment: Deployment,
     data: Examples,
-    methods: Sequence[str] = tuple(METHODS),
-    chosen_policies: Sequence[str] = tuple(POLICIES),
-    seeds: int = 3,
-    num_slots: int = 1500,
-    repeats: int = costs.NUM_REPEATS,
+    methods: Sequence[str],
+    chosen_policies: Sequence[str],
+    seeds: int,
+    num_slots: int,
+    repeats: int,
     slot_size: int = MAX_SLOT_SIZE,
     seed: int = 0,
     make_params: Callable[..., Params] = Params,
 ) -> "xr.Dataset":
-    """Evaluate every method and policy on a model, under a fixed and a drifting mix.
-
-    Raises: UnknownNameError for unknown names, or InvalidValueError for arguments that cannot be run.
-    """
-    if not chosen_policies:
-        raise InvalidValueError(
-            "chosen_policies must name a policy, whose mixes all methods serve. Add uniform.",
-            argument="chosen_policies",
-        )
+    """Return means over seeds and medians over repetitions of every method and policy, under each of `MIXES`."""
     import xarray as xr  # takes half a second to import
 
     num_experts = merge.num_experts_of(deployment.model)
@@ -96,8 +88,8 @@ def evaluate(
     reward = of_model(deployment.model, data, num_tasks, slot_size, num_valued=1)
     sizes = {"num_experts": num_experts, "max_active": num_experts, "slot_size": slot_size}
     root = root_key(seed)
-    tables = []
-    for overrides in MIXES.values():
+    answers = {}
+    for mix, overrides in MIXES.items():
 
         def run(name: str, overrides: Mapping[str, Any] = overrides) -> SlotAccuracy:
             policy, options = POLICIES[name]
@@ -106,40 +98,34 @@ def evaluate(
             return simulate_batch(served, root, seeds, params, num_slots, observe=observe)[1]
 
         runs = dict(zip(chosen_policies, on_all_cores(run, chosen_policies), strict=True))  # all meet the same mixes
-        tables.append(_accuracies(deployment, data, methods, runs=runs, slot_size=slot_size, root=root))
-    table = xr.concat(tables, "mix").assign_coords(mix=list(MIXES))
-    timed = _costs(deployment, data, methods, list(table.approach.values), slot_size, repeats=repeats, seed=seed)
-    return table.merge(timed).assign_attrs(timed.attrs, num_slots=num_slots, slot_size=slot_size, seeds=seeds)
+        answers[mix] = _answers(deployment, data, methods, runs=runs, slot_size=slot_size, root=root)
+    approaches = list(answers[next(iter(MIXES))])
+    rows = np.array([[answers[mix][name] for name in approaches] for mix in MIXES])  # (mix, approach, measure, seed)
+    variables: dict[str, Any] = _costs(deployment, data, methods, approaches, slot_size, repeats=repeats, seed=seed)
+    for place, name in enumerate(("accuracy", "late_accuracy")):
+        samples = rows[:, :, place]
+        variables[name] = (("mix", "approach"), samples.mean(axis=-1))
+        variables[f"{name}_error"] = (("mix", "approach"), samples.std(axis=-1, ddof=1) / np.sqrt(seeds))
+    attributes = {"num_slots": num_slots, "slot_size": slot_size, "device": jax.devices()[0].device_kind}
+    return xr.Dataset(variables, {"mix": list(MIXES), "approach": approaches}, attributes)
 
 
-def summary(table: "xr.Dataset") -> "xr.Dataset":
-    """Return means over seeds with their standard errors, and medians over repetitions."""
-    memory = {name: table[name] for name in ("loaded_bytes", "peak_bytes", "merging_peak_bytes")}
-    for name in ("accuracy", "late_accuracy"):
-        memory[name] = table[name].mean("seed")
-        memory[f"{name}_error"] = table[name].std("seed", ddof=1) / np.sqrt(table.sizes["seed"])
-    for name in ("ratio", "serving_ratio", "serving", "merging"):
-        memory[name] = table[name].median("repeat")
-    import xarray as xr
-
-    return xr.Dataset(memory, attrs=table.attrs)
-
-
-def _accuracies(
+def _answers(
     deployment: Deployment,
     data: Examples,
     methods: Sequence[str],
     runs: dict[str, SlotAccuracy],
     slot_size: int,
     root: Key[Array, ""],
-) -> "xr.Dataset":
+) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Return the accuracy in all slots and in the late ones, by approach and over seeds."""
     mixes_of_all = next(iter(runs.values())).mix
     num_slots, _, seeds = mixes_of_all.shape
     late = num_late(num_slots)
-    answers: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+    policies_answers = {}
     for name, run in runs.items():
         slots = np.asarray(run.accuracy, np.float64)
-        answers[name] = slots.mean(axis=0), slots[-late:].mean(axis=0)
+        policies_answers[name] = slots.mean(axis=0), slots[-late:].mean(axis=0)
     places = np.unique(np.linspace(0, num_slots - 1, min(STATIC_SLOTS, num_slots)).astype(int))
     mixes = jnp.moveaxis(jnp.asarray(mixes_of_all)[places], -1, 0)  # (seeds, slots, V)
     is_late = places >= num_slots - late
@@ -148,23 +134,15 @@ def _accuracies(
         loaded = named(name).prepare(deployment)
         return serve_slots(name, loaded, data, mixes=mixes, slot_size=slot_size, key=jax.random.fold_in(root, seeds))
 
-    computed = sorted({named(name).answers_like or name for name in methods if name != MERGED})
-    for name, slots in zip(computed, on_all_cores(serve, computed), strict=True):
-        answers[name] = slots.mean(axis=1), slots[:, is_late].mean(axis=1)
-    answers_of_methods = {name: answers[named(name).answers_like or name] for name in methods if name != MERGED}
-    answers_of_methods |= {name: answers[name] for name in runs}
-    some = mixes[:, :: max(1, mixes.shape[1] // REFERENCES)]
-    best = best_accuracies(deployment.model, data, some, root)
-    answers_of_methods[BEST] = best.mean(axis=1), best[:, -num_late(best.shape[1]) :].mean(axis=1)
-    import xarray as xr
-
-    return xr.Dataset(
-        {
-            name: (("approach", "seed"), np.stack([pair[place] for pair in answers_of_methods.values()]))
-            for place, name in enumerate(("accuracy", "late_accuracy"))
-        },
-        {"approach": list(answers_of_methods), "seed": np.arange(seeds)},
-    )
+    sources = {name: named(name).answers_like or name for name in methods if name != MERGED}
+    computed = sorted(set(sources.values()))
+    served = dict(zip(computed, on_all_cores(serve, computed), strict=True))
+    answers = {}
+    for name, source in sources.items():
+        answers[name] = served[source].mean(axis=1), served[source][:, is_late].mean(axis=1)
+    best = best_accuracies(deployment.model, data, mixes[:, :: max(1, mixes.shape[1] // REFERENCES)], root)
+    late_best = best[:, -num_late(best.shape[1]) :]
+    return answers | policies_answers | {BEST: (best.mean(axis=1), late_best.mean(axis=1))}
 
 
 def observe(state: State, info: Info) -> SlotAccuracy:
@@ -260,13 +238,19 @@ def _costs(
     slot_size: int,
     repeats: int,
     seed: int,
-) -> "xr.Dataset":
+) -> dict[str, tuple[str, Sequence[float]]]:
+    """Return medians over repetitions by approach, of one merged expert for what is no method."""
     batch = costs.drawn_batch(data, slot_size, seed)
     timer = costs.Timer(methods, deployment, batch.inputs, batch.tasks)
     with costs.on_one_core():
         timed = timer.measure(repeats, seed, time.process_time)
-    places = [timed.indexes["approach"].get_loc(row if row in methods else MERGED) for row in rows]
-    return timed.isel(approach=places).assign_coords(approach=list(rows))
+    sources = [row if row in timed else MERGED for row in rows]
+    medians: dict[str, tuple[str, Sequence[float]]] = {
+        field: ("approach", [float(np.median(getattr(timed[name], field))) for name in sources])
+        for field in costs.MethodCosts._fields
+    }
+    peaks = [timer.merges[name].peak_bytes if name in timer.merges else 0 for name in sources]
+    return medians | {"merging_peak_bytes": ("approach", peaks)}
 
 
 def of_model(

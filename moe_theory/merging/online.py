@@ -234,12 +234,7 @@ def _estimate(rewards: Float[np.ndarray, " B"]) -> RewardEstimate:
 
 
 def params_for(policy: str, num_experts: int, reading: Reading | None = None, max_active: int | None = None) -> Params:
-    """Return the parameters of a policy under a reading, with its best settings on the testbed.
-
-    Args:
-        max_active: B, the most experts in a merge, all by default.
-    Raises: InvalidValueError unless it is from 1 to the number of experts.
-    """
+    """Return the parameters of a policy under a reading, with its best settings on the testbed."""
     active = num_experts if max_active is None else max_active
     constraints.require(constraints.Count, max_active=active)
     values = {"max_active": active, "num_experts": num_experts}
@@ -249,10 +244,7 @@ def params_for(policy: str, num_experts: int, reading: Reading | None = None, ma
 
 
 def checked(served: Any, num_tasks: int, slot: int) -> Feedback:
-    """Check the output of a stream's `serve`, and return it as arrays.
-
-    Raises: InvalidValueError unless they are rewards in [0, 1] and whole counts, one a task, with at least one request.
-    """
+    """Check the output of a stream's `serve`, and return it as arrays."""
     try:
         rewards, counts = (np.asarray(part, np.float64) for part in served)
     except (TypeError, ValueError):

@@ -146,12 +146,7 @@ def _recorded_labels(paper: str) -> dict[str, str]:
 
 
 def certainty(judgement: Judged, verdicts: Sequence[Verdict], folder: Path | None, failing: Sequence[str]) -> str:
-    """Return how sure a status is.
-
-    Args:
-        folder: of the run, None for the published results.
-        failing: false or vacuous statements that the paper's proof uses.
-    """
+    """Return how sure a status is."""
     sentences = [*_known_by(judgement, verdicts), challenge.search_sentence(judgement)]
     if failing:
         names = listed([name.partition(".")[2] for name in failing])

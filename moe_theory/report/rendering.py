@@ -92,14 +92,7 @@ def card(
     shown_claim: str = "",
     target: Target,
 ) -> str:
-    """Return the card of a statement as Markdown.
-
-    Args:
-        verdicts: of its status.
-        folder: of its run, by default the recorded runs.
-        failing: false or vacuous statements that its proof uses.
-        shown_claim: whose test is shown, by default the one that decides.
-    """
+    """Return the card of a statement as Markdown."""
     statement = judgement.statement
     of_claim = [verdict for verdict in verdicts if verdict.claim == shown_claim]
     shown = of_claim[0] if of_claim else wording.decisive(judgement, verdicts)

@@ -59,8 +59,6 @@ def draw(results: Results, path: str | Path) -> Path:
     """Draw all scalar observables at the last round, as SVG or PNG by the suffix of `path`.
 
     They are over the first axis, in lines for up to eight values of the second, at the first value of others.
-
-    Raises: OutputError for another suffix or an unwritable place. InvalidValueError unless `can_be_drawn`.
     """
     if not can_be_drawn(results):
         raise InvalidValueError(

@@ -127,11 +127,7 @@ def _examples(num_tasks: int, split: str) -> Examples:
 
 
 def draw_slot(key: Key[Array, ""], examples: Examples, mix: Float[Array, " V"], size: int) -> Examples:
-    """Draw `size` independent requests: a task by the mix, then one of its examples uniformly.
-
-    Args:
-        examples: arrays on the device, in order of their V tasks.
-    """
+    """Draw `size` independent requests: a task by the mix, then one of its examples uniformly."""
     task_key, input_key = jax.random.split(key)
     num_tasks = mix.shape[0]
     per_task = examples.labels.shape[0] // num_tasks

@@ -38,11 +38,7 @@ def tell(line: str) -> None:
 
 
 def trained(setting: Recipe, progress: Progress = tell, folder: Path | None = None) -> Model:
-    """Return `train`'s model of this setting, or the cached model.
-
-    Args:
-        folder: of the cache, by default the user's, with failures reported by `progress`.
-    """
+    """Return `train`'s model of this setting, or the cached model."""
     store = Store(folder or cache_folder())
     arrays = cached(store, _key(setting), lambda: arrays_of(train(setting, progress)), progress)
     return model_of(arrays, setting)
