@@ -276,26 +276,20 @@ def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     return programs.jit(function)
 
 
-class Requests(Stream):
-    def __init__(self, model: Model, num_tasks: int, requests: Iterator[Examples]) -> None:
-        self._model = model
-        self._num_tasks = num_tasks
-        self._requests = requests
+class Requests(NamedTuple):
+    """A `Stream` of examples for a trained model."""
 
-    @property
-    def num_experts(self) -> int:
-        return merge.num_experts_of(self._model)
-
-    @property
-    def num_tasks(self) -> int:
-        return self._num_tasks
+    model: Model
+    num_experts: int
+    num_tasks: int
+    requests: Iterator[Examples]
 
     def slots(self) -> Iterator[Examples]:
-        return self._requests
+        return self.requests
 
     def serve(self, slot: Examples, weights: Float[np.ndarray, " K"]) -> Feedback:
         shares = jnp.asarray(weights, jnp.float32)
-        rewards, counts = _accuracies(self._model, shares, *map(jnp.asarray, slot), self._num_tasks)
+        rewards, counts = _accuracies(self.model, shares, *map(jnp.asarray, slot), self.num_tasks)
         return Feedback(np.asarray(rewards, np.float64), np.asarray(counts, np.int64))
 
 
@@ -318,4 +312,4 @@ def drawn(model: Model, data: Examples, num_tasks: int, num_slots: int, size: in
         for number, mix in enumerate(mixes, 1):
             yield arrivals.draw_slot(step_key(key, jnp.int32(number)), examples, mix, size)
 
-    return Requests(model, num_tasks, requests())
+    return Requests(model, merge.num_experts_of(model), num_tasks, requests())

@@ -1,7 +1,5 @@
 """The testbed's tasks, network and slots against plain NumPy: catches tasks without conflict, a wrong forward pass."""
 
-import dataclasses
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -192,9 +190,9 @@ def test_a_trained_model_is_kept_and_read_back_bit_for_bit(begun, tmp_path, monk
 
         def make():
             runs.append(folder)
-            return training.arrays_of(begun)
+            return begun
 
-        return training.model_of(training.cached(Store(folder), "a setting", make, lines.append), TRAINED)
+        return training.cached(Store(folder), "a setting", make, begun, lines.append)
 
     for _ in range(2):
         assert equal(trained(tmp_path), begun)
@@ -208,11 +206,3 @@ def test_a_trained_model_is_kept_and_read_back_bit_for_bit(begun, tmp_path, monk
     assert len(runs) == 3
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
     assert training.cache_folder() == tmp_path / "user" / "moe_theory" / "testbed"
-    assert training._key(TRAINED) != training._key(dataclasses.replace(TRAINED, seed=1))
-
-
-def test_arrays_of_a_model_make_it_again(begun):
-    arrays = training.arrays_of(begun)
-    assert equal(training.model_of(arrays, TRAINED), begun)
-    with pytest.raises(KeyError):
-        training.model_of(dict(list(arrays.items())[1:]), TRAINED)
