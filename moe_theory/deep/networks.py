@@ -22,7 +22,6 @@ from moe_theory.deep.layers import (
     Affine,
     Normalization,
     RunningStatistics,
-    Way,
     batches,
     convolve,
     groups,
@@ -184,7 +183,7 @@ def mlp(name: str, widths: tuple[int, ...]) -> Network:
 
 
 @functools.cache
-def five_layer(name: str, channels: tuple[int, int], widths: tuple[int, int], way: Way = "platform") -> Network:
+def five_layer(name: str, channels: tuple[int, int], widths: tuple[int, int]) -> Network:
     """Return two convolutions, the first max-pooled at stride 2, and three fully connected layers, under ReLUs.
 
     Kernels are 3 x 3, padded, so that 8 x 8 digits are enough.
@@ -206,8 +205,8 @@ def five_layer(name: str, channels: tuple[int, int], widths: tuple[int, int], wa
     def apply(weights: Weights, images: Float[Array, "n h w c"], is_training: bool) -> tuple[Array, tuple[()]]:
         first, second, *dense = weights.params
         # ReLU and maximum commute: after pooling there are a quarter as many values.
-        values = jax.nn.relu(max_pool(convolve(images, first.kernel, way=way) + first.bias, _POOL_SIDE))
-        values = jax.nn.relu(convolve(values, second.kernel, way=way) + second.bias)
+        values = jax.nn.relu(max_pool(convolve(images, first.kernel) + first.bias, _POOL_SIDE))
+        values = jax.nn.relu(convolve(values, second.kernel) + second.bias)
         return _dense(values, dense), ()
 
     return Network(name, init, apply)
@@ -249,9 +248,7 @@ class _Params(NamedTuple):
 
 
 @functools.cache  # the same arguments give the same network, so that programs are reused
-def resnet(
-    name: str, widths: tuple[int, ...], num_blocks: int, normalization: Normalization, way: Way = "platform"
-) -> Network:
+def resnet(name: str, widths: tuple[int, ...], num_blocks: int, normalization: Normalization) -> Network:
     """Return a residual network for images of 8 x 8 to 64 x 64: stem, basic blocks, mean over pixels, linear layer.
 
     Each width has `num_blocks` blocks, the first with stride 2 for every width but the first. Where size or channels
@@ -289,7 +286,7 @@ def resnet(
         after = []
 
         def normed(values: Array, layer: _Normed, stride: int) -> Array:
-            convolved = convolve(values, layer.kernel, stride, way=way)
+            convolved = convolve(values, layer.kernel, stride)
             values, statistics = normalization.apply(convolved, layer.affine, next(before, ()), is_training)
             after.append(statistics)
             return values

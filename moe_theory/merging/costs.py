@@ -18,14 +18,13 @@ import optax
 from jaxtyping import Array, Float, Int
 
 from moe_theory.core import faults
-from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.programs import jit
 from moe_theory.core.random import replicate_keys, root_key
 from moe_theory.core.system import System
 from moe_theory.merging import policies, rewards, uncertainty
 from moe_theory.merging.params import Dims, Params
 from moe_theory.merging.serving import merge, routing
-from moe_theory.merging.serving.methods import MERGED, Deployment, ServingMethod, begin_slot, loaded_bytes, named
+from moe_theory.merging.serving.methods import MERGED, METHODS, Deployment, ServingMethod, begin_slot, loaded_bytes
 from moe_theory.merging.system import State, system
 from moe_theory.merging.testbed import training, transformer
 from moe_theory.merging.testbed.tasks import TRAIN, Examples, Recipe, examples
@@ -63,15 +62,11 @@ class Timer:
     """Compiled programs of methods, named as in `METHODS` with `merged` among them, on one batch."""
 
     def __init__(self, methods: Sequence[str], deployment: Deployment, inputs: Any, tags: Any) -> None:
-        if MERGED not in methods:
-            raise InvalidValueError(
-                f"methods must have {MERGED!r} among them, which all ratios are to. Add it.", argument="methods"
-            )
         self.merges: dict[str, Program] = {}  # of the methods that merge slot by slot
         self.serves: dict[str, Program] = {}
         weights = merge.equal_weights(deployment.model)
         programs: dict[int, Any] = {}  # by the function: methods that share one share a program
-        for method in map(named, methods):
+        for method in (METHODS[name] for name in methods):
             loaded = method.prepare(deployment)
             if method.merge is not None:
                 self.merges[method.name] = _compiled(programs, method.merge, (loaded, weights))
@@ -108,8 +103,6 @@ def interleaved(
     runs: Sequence[Callable[[], None]], repeats: int, seed: int, clock: Clock = time.perf_counter
 ) -> Float[np.ndarray, "repeats runs"]:
     """Return the seconds of one call of each run in every repetition, in a new random order."""
-    if repeats < 1:
-        raise InvalidValueError(f"repeats={repeats} must be at least 1. Raise repeats.", argument="repeats")
     order = np.random.default_rng(seed)
     seconds = np.zeros((repeats, len(runs)))
     for run in runs:
@@ -273,7 +266,7 @@ def _step_programs(methods: tuple[str, ...], setting: Recipe, batch_size: int) -
         arguments = ((norms, routers), model)
         return Program(jax.jit(jax.value_and_grad(loss)).lower(*arguments).compile(faults.avoiding()), arguments)
 
-    return [of(named(name)) for name in methods]
+    return [of(METHODS[name]) for name in methods]
 
 
 def _with_norms(model: Model, norms: list[Norm]) -> Model:

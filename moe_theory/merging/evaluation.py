@@ -18,8 +18,6 @@ import optax
 from jaxtyping import Array, Float, Key
 
 from moe_theory.core import programs
-from moe_theory.core.constraints import is_known
-from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.random import root_key
 from moe_theory.core.routes import num_late
 from moe_theory.core.system import simulate_batch
@@ -28,7 +26,7 @@ from moe_theory.merging import costs, policies, rewards
 from moe_theory.merging.params import EFFECTIVE_SPLIT, Dims, Params
 from moe_theory.merging.rewards import Feedback, Reward, Tasks, slot_reward
 from moe_theory.merging.serving import merge
-from moe_theory.merging.serving.methods import MERGED, Deployment, Loaded, named
+from moe_theory.merging.serving.methods import MERGED, METHODS, Deployment, Loaded
 from moe_theory.merging.serving.routers import deployed
 from moe_theory.merging.system import Info, State, system
 from moe_theory.merging.testbed import transformer
@@ -42,7 +40,6 @@ if TYPE_CHECKING:
     import xarray as xr
 
 MAX_SLOT_SIZE = 128  # requests that a slot has room for
-NUM_VALUED = 16  # validation inputs of each task that `Reward.value` averages over
 BEST = "best-merge"
 # Name -> (policy, overrides of the parameters).
 POLICIES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
@@ -84,8 +81,7 @@ def evaluate(
     num_experts = merge.num_experts_of(deployment.model)
     num_tasks = int(np.max(data.tasks)) + 1
     dims = Dims(num_experts, num_tasks, max_rounds=num_slots)
-    # One for all policies, which then share their programs; nobody reads its `value` here, so one input will do.
-    reward = of_model(deployment.model, data, num_tasks, slot_size, num_valued=1)
+    reward = of_model(deployment.model, data, num_tasks, slot_size)  # one for all, which then share their programs
     sizes = {"num_experts": num_experts, "max_active": num_experts, "slot_size": slot_size}
     root = root_key(seed)
     answers = {}
@@ -131,10 +127,10 @@ def _answers(
     is_late = places >= num_slots - late
 
     def serve(name: str) -> Float[np.ndarray, "seeds slots"]:
-        loaded = named(name).prepare(deployment)
+        loaded = METHODS[name].prepare(deployment)
         return serve_slots(name, loaded, data, mixes=mixes, slot_size=slot_size, key=jax.random.fold_in(root, seeds))
 
-    sources = {name: named(name).answers_like or name for name in methods if name != MERGED}
+    sources = {name: METHODS[name].answers_like or name for name in methods if name != MERGED}
     computed = sorted(set(sources.values()))
     served = dict(zip(computed, on_all_cores(serve, computed), strict=True))
     answers = {}
@@ -157,7 +153,7 @@ def serve_slots(
     """Return the accuracy, on equal requests for all, of a method that learns nothing online."""
     flat = mixes.reshape(-1, mixes.shape[-1])
     keys = jax.random.split(key, len(flat))
-    served = _serve_all(named(name).serve, loaded, jax.tree.map(jnp.asarray, data), keys, flat, slot_size)
+    served = _serve_all(METHODS[name].serve, loaded, jax.tree.map(jnp.asarray, data), keys, flat, slot_size)
     return np.asarray(served, np.float64).reshape(mixes.shape[:2])
 
 
@@ -253,34 +249,20 @@ def _costs(
     return medians | {"merging_peak_bytes": ("approach", peaks)}
 
 
-def of_model(
-    model: Model, data: Examples, num_tasks: int, max_slot_size: int = MAX_SLOT_SIZE, num_valued: int = NUM_VALUED
-) -> Reward:
-    """Return a trained MoE as a reward, the accuracy on each task.
+def of_model(model: Model, data: Examples, num_tasks: int, max_slot_size: int = MAX_SLOT_SIZE) -> Reward:
+    """Return a trained MoE, merged to one expert a layer, as a reward: the accuracy on each task's requests in a slot.
 
-    Each layer has one expert, merged with the weights in question. A slot shows the accuracy on its random requests,
-    and `value` on a fixed part of the validation split. The regret is NaN, and each call returns a new system.
+    `value` looks at the first input of each task alone, as nobody reads it. The regret is NaN, and each call returns a
+    new system.
 
     Args:
         data: in V equal parts, the v-th of task v.
         max_slot_size: largest `Params.slot_size`.
-        num_valued: inputs of each task, evenly spread, for `value`.
-    Raises: InvalidValueError for fewer inputs than that.
     """
     num_experts = merge.num_experts_of(model)
-    per_task = len(data.labels) // num_tasks
-    if not 1 <= num_valued <= per_task:
-        raise InvalidValueError(
-            f"num_valued={num_valued} must be from 1 to {per_task}, the inputs of each task. Change num_valued.",
-            argument="num_valued",
-        )
     on_device = jax.tree.map(jnp.asarray, data)
-    places = np.linspace(0, per_task - 1, num_valued).astype(int) + per_task * np.arange(num_tasks)[:, None]
-    valued = jax.tree.map(lambda leaf: leaf[places.reshape(-1)], on_device)
-
-    def draw(key: Key[Array, ""], dims: Dims, params: Params) -> Tasks:
-        _check(dims, params, num_experts, num_tasks, max_slot_size)
-        return rewards.draw_tasks(key, dims, params)
+    first = len(data.labels) // num_tasks * np.arange(num_tasks)
+    valued = jax.tree.map(lambda leaf: leaf[first], on_device)
 
     def answered(weights: Float[Array, " K"], inputs: Float[Array, "n s p"]) -> Float[Array, "n C"]:
         served = merge.weighted(model, weights[:num_experts].astype(model.b_head.dtype))
@@ -300,27 +282,7 @@ def of_model(
         answers = answered(weights, jnp.asarray(slot.inputs))
         return Feedback(*accuracies(answers, jnp.asarray(slot.labels), kinds, num_tasks))
 
-    return Reward(draw, rewards.mix_of, value, serve, None)
-
-
-def _check(dims: Dims, params: Params, num_experts: int, num_tasks: int, max_slot_size: int) -> None:
-    if dims.max_experts < num_experts or dims.num_tasks != num_tasks:
-        raise InvalidValueError(
-            f"max_experts={dims.max_experts} must be at least {num_experts} and num_tasks={dims.num_tasks} must "
-            f"be {num_tasks}, as in the model. Change Dims.",
-            argument="max_experts",
-        )
-    if is_known(params.num_experts) and params.num_experts != num_experts:
-        raise InvalidValueError(
-            f"num_experts={params.num_experts} must be {num_experts}, as in the model. Change num_experts.",
-            argument="num_experts",
-        )
-    if is_known(params.slot_size) and params.slot_size > max_slot_size:
-        raise InvalidValueError(
-            f"slot_size={params.slot_size} must be at most max_slot_size={max_slot_size}, the room in a slot. "
-            "Lower slot_size, or raise max_slot_size.",
-            argument="slot_size",
-        )
+    return Reward(rewards.draw_tasks, rewards.mix_of, value, serve, None)
 
 
 def slot_accuracies(
@@ -358,7 +320,7 @@ def _serve_cell(
 ) -> Run:
     keys = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(root_key(seed), jnp.arange(first, first + count))
     data = examples(setting, VALIDATION)
-    loaded = named(cell.name).prepare(_deployment(setting))
+    loaded = METHODS[cell.name].prepare(_deployment(setting))
     hits = [
         serve_slots(cell.name, loaded, data, mixes=jnp.asarray(mix[None]), slot_size=slot_size, key=key)[0]
         for key, mix in zip(keys, mixes, strict=True)
@@ -373,6 +335,4 @@ _deployment = functools.cache(deployed)
 
 @functools.cache
 def _reward(setting: Recipe, slot_size: int) -> Reward:
-    # Nobody reads its `value` here: one input will do.
-    model = _deployment(setting).model
-    return of_model(model, examples(setting, VALIDATION), setting.num_tasks, slot_size, num_valued=1)
+    return of_model(_deployment(setting).model, examples(setting, VALIDATION), setting.num_tasks, slot_size)

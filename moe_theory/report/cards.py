@@ -36,7 +36,7 @@ LABELS: dict[str, str] = {  # what a reader sees for a status; JSON keeps the st
     StatementStatus.NOT_TESTABLE: "NOT TESTABLE",
     BY_READING: "DEPENDS",
 }
-_REASONS = {  # headings of the paragraph that gives the reason
+REASONS = {  # headings of the paragraph that gives the reason
     StatementStatus.HOLDS: "Why it holds",
     StatementStatus.AMENDED: "Why it fails as printed",
     StatementStatus.FALSE: "Why it fails",
@@ -114,11 +114,6 @@ def given(statement: Statement, *, is_short: bool) -> str:
     if len(hypotheses) < len(statement.hypotheses):
         sentences.append("The paper's general assumptions.")
     return " ".join(sentences)
-
-
-def reason_heading(judgement: Judged) -> str:
-    """Return the heading of the reason."""
-    return _REASONS[statement_status(judgement)]
 
 
 def reasons(judgement: Judged) -> list[str]:

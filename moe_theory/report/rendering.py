@@ -5,6 +5,7 @@ import functools
 import hashlib
 import html
 import itertools
+import math
 import re
 import typing
 from collections import Counter
@@ -136,6 +137,7 @@ def templates() -> "jinja2.Environment":
         environment.globals.update({name: value for name, value in vars(module).items() if not name.startswith("_")})
     environment.globals.update(card=html_card, mathml=mathml)
     environment.filters.update(digest=_digest, math=_math)
+    environment.tests.update(finite=math.isfinite)
     return environment
 
 

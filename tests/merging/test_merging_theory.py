@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import moe_theory as mt
-from moe_theory.core.errors import InvalidValueError, UnknownNameError
+from moe_theory.core.errors import UnknownNameError
 from moe_theory.merging import adversary, corrected, costs, evaluation, theory
 from moe_theory.merging.params import CYCLIC_SPLIT, EFFECTIVE_SPLIT, RANDOM_SPLIT, Dims, Params
 from moe_theory.merging.serving import merge
@@ -301,7 +301,6 @@ def test_every_run_is_timed_once_a_repetition_in_new_orders():
     timed = np.array(calls[3 * costs.WARM_UP :]).reshape(20, 3)
     np.testing.assert_array_equal(np.sort(timed, axis=1), seconds)
     assert len(np.unique(timed, axis=0)) > 3
-    refuse("repeats", costs.interleaved, runs, 0, 0)
 
 
 def test_methods_of_one_function_are_one_program(deployment, data):
@@ -323,8 +322,6 @@ def test_methods_of_one_function_are_one_program(deployment, data):
     assert np.all(average.peak_bytes >= expert + rest + 6 * 4 * 16 * 4)
     assert list(timer.merges) == ["merged"]
     assert timer.merges["merged"].peak_bytes >= 3 * expert  # two experts go in, one comes out
-    with pytest.raises(InvalidValueError, match="'merged'"):
-        costs.Timer(["average"], deployment, data.inputs[:6], data.tasks[:6])
 
 
 def test_clocks_are_experiments(deployment):
@@ -345,7 +342,7 @@ def test_clocks_are_experiments(deployment):
 
 def test_rewards_are_the_models_accuracy(deployment, data):
     """Against answers counted in NumPy; would catch requests beyond the slot's size, and tasks in another's place."""
-    reward = evaluation.of_model(deployment.model, data, 2, max_slot_size=64, num_valued=5)
+    reward = evaluation.of_model(deployment.model, data, 2, max_slot_size=64)
     dims, params = Dims(2, 2), Params(2, 2, slot_size=40)
     weights = np.float32([0.3, 0.7])
 
@@ -359,14 +356,10 @@ def test_rewards_are_the_models_accuracy(deployment, data):
     assert int(feedback.counts.sum()) == 40
     assert abs(float(feedback.counts[0]) - 40 * float(mix[0])) < 25
     right = answers(deployment.model, weights, data.inputs) == data.labels
-    chosen = np.linspace(0, len(right) // 2 - 1, 5).astype(int)
-    np.testing.assert_allclose(values, right.reshape(2, -1)[:, chosen].mean(axis=1), atol=1e-6)
+    np.testing.assert_array_equal(values, right.reshape(2, -1)[:, 0])
     hits = np.asarray(feedback.rewards) * np.asarray(feedback.counts)
     np.testing.assert_allclose(hits, np.rint(hits), atol=1e-4)
     assert abs(hits.sum() / 40 - float(np.asarray(mix) @ right.reshape(2, -1).mean(axis=1))) < 0.5
-    for wrong in (Params(2, 2, slot_size=65), Params(3, 2)):
-        with pytest.raises(InvalidValueError):
-            reward.draw(ROOT, Dims(3, 2), wrong)
 
 
 @pytest.mark.thorough

@@ -179,7 +179,7 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
             _draw_panel(panel, curves.sel(termination=termination), top)
             if termination == "without" and num_experts > 1:
                 mean = curves["mean"].sel(termination="with")
-                panel.plot(data["round"], mean, **roles.RIVAL, label="the mean with termination")
+                roles.RIVAL.plot(panel, data["round"], mean, label="the mean with termination")
             panel.label_outer()
         axes[row, 0].set_ylabel(f"({'abcd'[row]}) {termination} termination\n{SYMBOLS[metric]}")
     for column, num_experts in enumerate(data.experts.values):
@@ -192,10 +192,10 @@ def _draw_panel(panel: plot.Axes, selection: xr.Dataset, top: float) -> None:
     rounds = selection["round"].values
     number = int(selection.experts)
     num_tasks = selection.attrs["num_tasks"]
-    panel.axhline(0, **roles.ZERO)
+    roles.ZERO.hline(panel, 0)
     plot.curve(panel, rounds, selection, "mean over replicates", "10–90 % of replicates", **roles.MEASURED)
     if np.isfinite(selection.printed).any():
-        panel.plot(rounds, selection.printed, **roles.PRINTED, label="closed form as printed")
+        roles.PRINTED.plot(panel, rounds, selection.printed, label="closed form as printed")
         last = float(selection.printed[-1])
         is_below_mean = 0 < float(selection["mean"][-1]) - last < 0.25 * top
         name = EQUATIONS[str(statement_of(number, num_tasks))][str(selection.metric.values)]
@@ -204,12 +204,12 @@ def _draw_panel(panel: plot.Axes, selection: xr.Dataset, top: float) -> None:
         words = {"transform": panel.transAxes, "color": "C1", "ha": "right", "va": "bottom", "in_layout": False}
         panel.text(0.97, 0.2, "none for\n$M = N$", **words)
     if np.isfinite(selection.exact).any():
-        panel.plot(rounds, selection.exact, **roles.RIGHT, label="exact, along the routes")
-    panel.axvline(int(selection.explored), **roles.REFERENCE, label="end of exploration $T_1$")
+        roles.RIGHT.plot(panel, rounds, selection.exact, label="exact, along the routes")
+    roles.REFERENCE.vline(panel, int(selection.explored), label="end of exploration $T_1$")
     half = rounds[selection.terminated.values >= 0.5]
     if len(half) > 0 and number > 1:
         height = 0.97 * panel.get_ylim()[1]
-        panel.plot(half[:1], height, **roles.HALF_ENDED, label="half of the runs terminated")
+        roles.HALF_ENDED.plot(panel, half[:1], height, label="half of the runs terminated")
 
 
 def overview_curves(setup: plot.Setup) -> plot.Curves:

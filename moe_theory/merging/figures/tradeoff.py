@@ -84,7 +84,7 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
         axes[0].plot([], [], **look, linestyle="none", markersize=5, label=words)
     for size in (float(data.loaded_bytes.min()), float(data.loaded_bytes.max())):
         look = roles.ArtistStyle(color="0.7", marker="o", linestyle="none", markersize=_diameter(size, data))
-        axes[0].plot([], [], **look, label=f"{size / 1e6:.2f} MB")
+        look.plot(axes[0], [], [], label=f"{size / 1e6:.2f} MB")
     plot.legend(canvas, 3)
 
 
@@ -106,7 +106,7 @@ def _draw_panel(panel: plot.Axes, selection: xr.Dataset) -> None:
     low = float(ratios.min())
     high = float(ratios.max())
     panel.set(xscale="log", xlim=(low / 4, high * 3.2), ylim=(max(0.0, float(selection.accuracy.min()) - 0.2), 1.03))
-    panel.plot([low / 1.2, high * 1.2], [best, best], **roles.BASELINE(zorder=0))
+    roles.BASELINE(zorder=0).plot(panel, [low / 1.2, high * 1.2], [best, best])
     panel.text(high * 1.2, best + 0.01, "best merge found", fontsize=6.5, color="0.3", va="bottom", ha="right")
     plot.name_values(panel.xaxis, (tick for tick in (0.5, 1, 2, 5, 10, 20, 50) if low / 1.3 <= tick <= high * 1.3))
     merged = [name for name in names if family(name) in ("policy", "static")]

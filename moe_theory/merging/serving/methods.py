@@ -11,7 +11,6 @@ from typing import NamedTuple
 import jax
 from jaxtyping import Array, Float, Int, PyTree
 
-from moe_theory.core.errors import unknown_name
 from moe_theory.merging.serving import merge, routing
 from moe_theory.merging.serving.routing import KINDS, Kind, Routers
 from moe_theory.merging.testbed import transformer
@@ -46,13 +45,6 @@ def begin_slot(method: ServingMethod, loaded: Loaded, weights: Float[Array, " K"
     if method.merge is None:
         return loaded
     return method.merge(loaded, weights)
-
-
-def named(name: str) -> ServingMethod:
-    """Return the method of this name. Raises: UnknownNameError."""
-    if name not in METHODS:
-        raise unknown_name("method", name, METHODS)
-    return METHODS[name]
 
 
 def _serve_one(model: Model, inputs: Float[Array, "n s p"], tags: Int[Array, " n"]) -> Float[Array, "n C"]:
