@@ -301,7 +301,7 @@ def _require_finite(piece: Any, num_rounds: int, cell: str, replicate: int, para
         )
 
 
-def _common_key(plan: Plan) -> dict[str, Any]:
+def _common_key(plan: Plan) -> dict[str, object]:
     return {
         "preset": plan.preset.name,
         "dims": dataclasses.asdict(plan.preset.dims),
@@ -321,7 +321,7 @@ def _code(paper: Any, network: Network) -> str:
     return code_digest(paper.system, paper.begin, paper.Info, network, draws, engine.run, observe_info)
 
 
-def _key(common: Mapping[str, Any], cell: str, replicate: int, params: Params) -> str:
+def _key(common: Mapping[str, object], cell: str, replicate: int, params: Params) -> str:
     return digest(plain({**common, "cell": cell, "replicate": replicate, "params": params._asdict()}))
 
 

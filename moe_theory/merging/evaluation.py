@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 MAX_SLOT_SIZE = 128  # requests that a slot has room for
 BEST = "best-merge"
 # Name -> (policy, overrides of the parameters).
-POLICIES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+POLICIES: Mapping[str, tuple[str, Mapping[str, float]]] = {
     "tanbr": (policies.TANBR, {}),
     "tanbr-effective": (policies.TANBR, {"split_rule": EFFECTIVE_SPLIT}),
     "tanbr-warm": (policies.TANBR, {"warm_start": True}),
@@ -50,7 +50,7 @@ POLICIES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "mix": (policies.MIX, {}),
     "uniform": (policies.UNIFORM, {}),
 }
-MIXES: Mapping[str, Mapping[str, Any]] = {"fixed": {}, "drifting": {"mix_drift": 1.0}}
+MIXES: Mapping[str, Mapping[str, float]] = {"fixed": {}, "drifting": {"mix_drift": 1.0}}
 STATIC_SLOTS = 40  # slots of each seed that are served by methods that learn nothing online
 SEARCHED = 512  # random weights among which the best merge is searched
 ASCENT_STEPS = 80
@@ -87,7 +87,7 @@ def evaluate(
     answers = {}
     for mix, overrides in MIXES.items():
 
-        def run(name: str, overrides: Mapping[str, Any] = overrides) -> SlotAccuracy:
+        def run(name: str, overrides: Mapping[str, float] = overrides) -> SlotAccuracy:
             policy, options = POLICIES[name]
             params = make_params(**{**sizes, **overrides, **options})
             served = system(dims, reward, policy)

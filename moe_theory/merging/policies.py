@@ -49,7 +49,7 @@ MIX = "mix"  # a name of `POLICIES`
 BEST_EXPERT = "best-expert"  # a name of `POLICIES`
 GRADIENT = "gradient"  # a name of `POLICIES`
 # What `benchmarks/tune_testbed.py` found best of as many random settings for each, on streams of another seed.
-TUNED: dict[str, Mapping[str, Any]] = {
+TUNED: dict[str, Mapping[str, float]] = {
     TANBR: {
         "exploration": 0.19,
         "learning_rate": 1.0,

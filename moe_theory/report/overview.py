@@ -61,7 +61,7 @@ def compute(setup: Setup) -> xr.Dataset:
         by_paper[paper] = panel.curves(dataclasses.replace(setup, reading=select_readings(paper, None)[0]))
     length = max(len(curves.x) for curves in by_paper.values())
 
-    def filled(paper: str) -> dict[str, Any]:
+    def filled(paper: str) -> dict[str, np.ndarray]:
         pad = (0, length - len(by_paper[paper].x))
         columns = zip(Curves._fields, by_paper[paper], strict=True)
         return {name: np.pad(column.astype(float), pad, constant_values=np.nan) for name, column in columns}

@@ -84,7 +84,7 @@ def document(results: Results, lines: Sequence[str] = ()) -> Document:
     )
 
 
-def _body(results: Results) -> dict[str, Any]:
+def _body(results: Results) -> dict[str, object]:
     cells = []
     for place, cell in enumerate(results.sweep.grid.cells):
         statistics = results.statistics_of(place) or {}

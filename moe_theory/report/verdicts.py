@@ -4,7 +4,7 @@ import dataclasses
 import re
 from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 from rich.text import Text
@@ -146,7 +146,7 @@ def statements_document(standings: Sequence[Standing]) -> Document:
 def why_document(standings: Sequence[Standing], *, is_short: bool = True) -> Document:
     """Explain the statuses of statements."""
 
-    def body() -> list[dict[str, Any]]:
+    def body() -> list[dict[str, object]]:
         rows = []
         for standing in standings:
             verdict = decisive(standing.known, standing.verdicts)
@@ -174,7 +174,7 @@ def searches_document(searches: Sequence[Challenge]) -> Document:
     )
 
 
-def facts(standing: Standing) -> dict[str, Any]:
+def facts(standing: Standing) -> dict[str, object]:
     source = standing.folder and str(standing.folder)
     return dataclasses.asdict(standing.known.statement) | status_json(standing.known) | {"from": source}
 

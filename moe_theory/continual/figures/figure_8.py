@@ -1,7 +1,5 @@
 """Fig. 8: each arrival's expert under four thresholds, in the first run in which they differ."""
 
-from typing import Any
-
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
@@ -80,7 +78,7 @@ def explored_rounds(data: xr.Dataset) -> int:
     return int(theory.exploration_rounds(DIMS.max_experts, data.attrs["learning_rate"]))
 
 
-def caption_words(data: xr.Dataset) -> dict[str, Any]:
+def caption_words(data: xr.Dataset) -> dict[str, object]:
     parting = data.attrs["share_parting"]
     which = "replicate 0; the four thresholds route alike in all of them"
     if parting > 0:

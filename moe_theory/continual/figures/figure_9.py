@@ -1,7 +1,5 @@
 """Fig. 9: forgetting, generalization error and load balance under four termination thresholds, N = 30."""
 
-from typing import Any
-
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
@@ -110,5 +108,5 @@ def _draw_differences(panel: plot.Axes, selection: xr.Dataset) -> None:
     places = np.unique(np.searchsorted(rounds, [time for time in ROUNDS_COMPARED if time <= rounds[-1]]))
     for index, marker in enumerate(MARKERS, start=1):
         at = selection.isel(threshold_power=index, round=places)
-        look: dict[str, Any] = {"color": _colours()[index], "linestyle": "none", "marker": marker, **MARK}
+        look = MARK(color=_colours()[index], linestyle="none", marker=marker)
         plot.intervals(panel, at["round"] * 1.13 ** (index - 2), at.difference, at.difference_error, **look)

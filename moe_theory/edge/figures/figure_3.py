@@ -122,7 +122,7 @@ def single_expert_errors(pool: Pool, dims: Dims, params: Any, max_load: int) -> 
     return np.concatenate([errors, (sums[-1] + (sums[-1] - sums[-2]) * (counts - last)) / counts])
 
 
-def caption_words(data: xr.Dataset) -> Mapping[str, Any]:
+def caption_words(data: xr.Dataset) -> Mapping[str, object]:
     last = data.attrs["num_rounds"]
     beyond = [str(int(number)) for number in data.experts[data.explored.values > last]]
     return {

@@ -5,7 +5,7 @@ All policies meet the same tasks, requests and noise, and exponents are least-sq
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -25,7 +25,7 @@ class PolicyCurve(NamedTuple):
     policy: str
     label: str
     role: roles.ArtistStyle
-    changes: Mapping[str, Any] = MappingProxyType({})
+    changes: Mapping[str, float] = MappingProxyType({})
 
 
 _TREE = {"warm_start": False, "split_rule": RANDOM_SPLIT}
@@ -87,7 +87,7 @@ def fitted(regrets: Float[np.ndarray, "R B"], slots: np.ndarray, num_rounds: int
     return float(samples.mean()), float(error * stats.t.ppf((1 + CONFIDENCE) / 2, len(samples) - 1))
 
 
-def caption_words(data: xr.Dataset) -> Mapping[str, Any]:
+def caption_words(data: xr.Dataset) -> Mapping[str, object]:
     parts = []
     for place, reward in zip("abc", REWARDS, strict=True):
         curves = data.sel(reward=reward)

@@ -1,7 +1,6 @@
 """Accuracy, latency and memory of every method: Tables I and II, Figs. 3 and 4."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -18,12 +17,12 @@ from moe_theory.plot import roles
 SETTING = Recipe()
 REPEATS = 30  # of the timing
 STATIC = ("average", "fisher", "regmean")
-FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {  # looks that are told apart in grey
-    "policy": ("one merged expert, weights by slot", {"color": "C0", "marker": "o"}),
-    "static": ("one merged expert, fixed", {"color": "C0", "marker": "s", "markerfacecolor": "white"}),
-    "token": ("experts by token", {"color": "C2", "marker": "^"}),
-    "smear": ("merged by token or example (SMEAR)", {"color": "C3", "marker": "D"}),
-    "task": ("experts by task, with tags", {"color": "0.5", "marker": "v"}),
+FAMILIES = {  # looks that are told apart in grey
+    "policy": ("one merged expert, weights by slot", roles.ArtistStyle(color="C0", marker="o")),
+    "static": ("one merged expert, fixed", roles.ArtistStyle(color="C0", marker="s", markerfacecolor="white")),
+    "token": ("experts by token", roles.ArtistStyle(color="C2", marker="^")),
+    "smear": ("merged by token or example (SMEAR)", roles.ArtistStyle(color="C3", marker="D")),
+    "task": ("experts by task, with tags", roles.ArtistStyle(color="0.5", marker="v")),
 }
 LEAST_GAP = 0.055  # between labels, as a share of the axis
 
@@ -81,7 +80,7 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
         panel.set_ylabel("accuracy")
     axes[-1].set_xlabel("seconds a batch, merging included / those of one merged expert")
     for words, look in FAMILIES.values():
-        axes[0].plot([], [], **look, linestyle="none", markersize=5, label=words)
+        look(linestyle="none", markersize=5).plot(axes[0], [], [], label=words)
     for size in (float(data.loaded_bytes.min()), float(data.loaded_bytes.max())):
         look = roles.ArtistStyle(color="0.7", marker="o", linestyle="none", markersize=_diameter(size, data))
         look.plot(axes[0], [], [], label=f"{size / 1e6:.2f} MB")
