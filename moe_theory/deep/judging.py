@@ -92,8 +92,8 @@ def plan(
     """
     resized_preset = resized(
         presets.preset(preset) if isinstance(preset, str) else preset,
-        None if experts is None else tuple(experts),
-        None if classes is None else tuple(classes),
+        experts,
+        classes,
         network=network,
         num_epochs=epochs,
         num_samples=samples,
@@ -192,13 +192,11 @@ def _report(plan: Plan, tests: list[SequentialTest], command: str) -> Report:
 
 
 def resized(
-    preset: Preset, experts: tuple[int, ...] | None, classes: tuple[int, ...] | None, **sizes: int | str | None
+    preset: Preset, experts: Sequence[int] | None, classes: Sequence[int] | None, **sizes: int | str | None
 ) -> Preset:
     """Return the preset with other sizes of `Dims`, and batches within the samples."""
-    if experts is None:
-        experts = preset.experts
-    if classes is None:
-        classes = preset.classes
+    experts = tuple(preset.experts if experts is None else experts)
+    classes = tuple(preset.classes if classes is None else classes)
     if not experts or len(set(experts)) < len(experts):
         raise InvalidValueError(
             f"experts={list(experts)} must be one or more different numbers. Change experts.", argument="experts"

@@ -7,6 +7,7 @@ and sizes may be arrays, which broadcast. Arguments outside their domains raise 
 Source: J. Zhao, P. Wang, Z. Wang, "Generalization Error Analysis for Sparse Mixture-of-Experts", 2024.
 """
 
+import bisect
 from collections.abc import Callable, Sequence
 from typing import Annotated
 
@@ -264,7 +265,4 @@ def smallest_num_samples(bound: Callable[[int], Real], threshold: Annotated[floa
             return None
         low = high
         high = 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if float(bound(middle)) >= threshold else (low, middle)
-    return high
+    return bisect.bisect_left(range(high + 1), True, low + 1, high, key=lambda size: float(bound(size)) < threshold)

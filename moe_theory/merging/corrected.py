@@ -6,6 +6,7 @@ number of its pulls. It is split in the first slot t in which it is picked and P
 tau_h(t) = A log(t/delta) rho^(-2h). Arguments outside their domains raise InvalidValueError.
 """
 
+import bisect
 import functools
 import math
 from typing import Annotated, NamedTuple
@@ -371,14 +372,9 @@ def _first_split(last: int, depth: int, num_rounds: int, params: Params) -> int 
         return None
     if is_reached(last + 1):
         return last + 1
-    low = last + 1
-    high = num_rounds
-    if not is_reached(high):
+    if not is_reached(num_rounds):
         return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if is_reached(middle) else (middle, high)
-    return high
+    return bisect.bisect_left(range(num_rounds + 1), True, last + 2, num_rounds, key=is_reached)
 
 
 def _least_pulls(time: float, depth: int, params: Params) -> int:

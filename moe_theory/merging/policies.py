@@ -156,13 +156,20 @@ def _tanbr(dims: Dims, uncertainty: str) -> Policy:
     form = uncertainties.named(uncertainty, dims)
 
     def begin(key: PRNGKey, dims: Dims, params: Params) -> TanbrMemory:
-        return _begin_tanbr(key, form, dims, params)
+        network_key, tree_key = jax.random.split(key)
+        return TanbrMemory(
+            learner=_begin_learner(network_key, form, dims, params),
+            tree=tree.begin(tree_key, dims, params),
+            arms=jnp.full((dims.max_leaves,), -1, jnp.int32),
+            judged=uncertainties.none_judged(form, dims, dims.max_leaves + 1, params),
+        )
 
     def choose(key: PRNGKey, memory: TanbrMemory, mix: Mix, time: Slot, params: Params) -> Pick:
         del key
         leaves = memory.tree
         is_warm = jnp.asarray(params.warm_start, bool)
-        points = _candidates(leaves, mix, dims, params)
+        like_mix = truncated(like_tasks(mix, dims.max_experts), params.max_active)
+        points = jnp.concatenate([leaves.point, like_mix.astype(leaves.point.dtype)[None]])
         predictions, factors = _predict(memory.learner, points, mix, time, dims)
         sizes = jnp.append(tree.leaf_terms(leaves.depth, params).astype(predictions.dtype), 0)
         is_first = is_warm & (time <= WARM_SLOTS) & (jnp.arange(len(points)) == dims.max_leaves)
@@ -222,21 +229,6 @@ def _nucb(dims: Dims, uncertainty: str) -> Policy:
         return _update(form, memory, memory.history.num_arms, pick.weights, None, mix, feedback, dims, params)
 
     return Policy(begin, choose, learn)
-
-
-def _begin_tanbr(key: PRNGKey, form: Uncertainty, dims: Dims, params: Params) -> TanbrMemory:
-    network_key, tree_key = jax.random.split(key)
-    return TanbrMemory(
-        learner=_begin_learner(network_key, form, dims, params),
-        tree=tree.begin(tree_key, dims, params),
-        arms=jnp.full((dims.max_leaves,), -1, jnp.int32),
-        judged=uncertainties.none_judged(form, dims, dims.max_leaves + 1, params),
-    )
-
-
-def _candidates(leaves: Tree, mix: Mix, dims: Dims, params: Params) -> Float[Array, "C+1 K"]:
-    like_mix = truncated(like_tasks(mix, dims.max_experts), params.max_active)
-    return jnp.concatenate([leaves.point, like_mix.astype(leaves.point.dtype)[None]])
 
 
 def _split_leaf(

@@ -95,8 +95,8 @@ def card(
 ) -> str:
     """Return the card of a statement as Markdown."""
     statement = judgement.statement
-    of_claim = [verdict for verdict in verdicts if verdict.claim == shown_claim]
-    shown = of_claim[0] if of_claim else wording.decisive(judgement, verdicts)
+    of_claim = (verdict for verdict in verdicts if verdict.claim == shown_claim)
+    shown = next(of_claim, None) or wording.decisive(judgement, verdicts)
     proofs = [("Exact argument", statement.disproof), ("Exact argument", statement.proof)]
     if not target.is_short:
         proofs.append(("On the correction", statement.derivation))
@@ -192,13 +192,9 @@ def _math(words: str) -> Markup:
     return Markup("").join(formula or symbols.marked(piece) for formula, piece in zip(typeset, pieces, strict=True))
 
 
-def _in_a_block(markup: str) -> Markup:
-    return Markup(" ".join(markup.split()))
-
-
 TERMINAL = Target(symbols.plain, symbols.linear, is_short=True)
 WHOLE = TERMINAL._replace(is_short=False)  # with full proofs, notes and free parameters
 PAGE = Target(
     words=lambda words: markdown.escaped(_math(words)),
-    formula=lambda latex: _in_a_block(parts().typeset(latex)),
+    formula=lambda latex: Markup(" ".join(parts().typeset(latex).split())),  # one block
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from markupsafe import Markup
 
-from moe_theory.core.errors import InvalidValueError
+from moe_theory.core.errors import InvalidValueError, enclosed
 from moe_theory.plot import legend, ramp
 from moe_theory.plot.document import Document, Picture
 from moe_theory.plot.markdown import paragraphs, table, table_width
@@ -109,7 +109,7 @@ def scalars(results: Results) -> list[str]:
 
 def caption(results: Results) -> str:
     sweep = results.sweep
-    reading = f" under {results.reading.name}" if sweep.reading is not None else ""
+    reading = enclosed(" under ", sweep.reading and results.reading.name)
     lines = [
         f"{sweep.system}{reading}. At round {results.rounds[-1]}: mean with ± 2 standard errors; {sweep.replicates} "
         "replicates a cell."

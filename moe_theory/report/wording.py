@@ -180,7 +180,7 @@ def sentence(verdict: Verdict) -> str:
             return _open_question(verdict)
     at = enclosed(" (", {"mean": ""}.get(verdict.at, verdict.at), ")")
     write = _WRITERS.get(verdict.kind, number)
-    margin = f" (margin {write(verdict.margin)})" if verdict.margin > 0 else ""
+    margin = enclosed(" (margin ", verdict.margin > 0 and write(verdict.margin), ")")
     match verdict.kind:
         case "equality":
             start = "The mean" if not at else f"At {verdict.at} the mean"
@@ -286,7 +286,7 @@ def _open_question(verdict: Verdict) -> str:
         return _recorded_reason(verdict)
     quantity = {"rate": verdict.at or "exponent", "probability": "frequency"}.get(verdict.kind, "difference")
     shift = verdict.predicted if quantity != "difference" else 0.0
-    at = f" at {verdict.at}" if verdict.at not in {"", "mean"} and verdict.kind != "rate" else ""
+    at = enclosed(" at ", verdict.at not in {"", "mean"} and verdict.kind != "rate" and verdict.at)
     write = _WRITERS.get(verdict.kind, number)
     words = f"{runs}: the {quantity}{at} is between {write(low + shift)} and {write(high + shift)}"
     if quantity == "difference":

@@ -3,6 +3,7 @@
 Both have k = 1, where the readings of d_N agree: d_N is 0 for A's fixed router, and B's is learned.
 """
 
+import bisect
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -126,10 +127,7 @@ def first_crossing(setup: plot.Setup, case: Case, bound: str, means: Float[np.nd
     high = case.samples[-1]
     if excess(high) >= 0 or excess(low) < 0:
         return float("nan")
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if excess(middle) >= 0 else (low, middle)
-    return float(high)
+    return float(bisect.bisect_left(range(high + 1), True, low + 1, high, key=lambda size: excess(size) < 0))
 
 
 def caption_words(data: xr.Dataset) -> dict[str, float]:

@@ -79,7 +79,7 @@ def _sparse(router: str) -> list[ServingMethod]:
             f"{router}-{build}",
             router,
             functools.partial(routing.sparse, dispatch=dispatch),
-            f"{router}-dense" if build == "ragged" else None,
+            {"ragged": f"{router}-dense"}.get(build),
         )
         for build, dispatch in routing.SPARSE_BUILDS.items()
     ]
@@ -96,7 +96,7 @@ def _all() -> dict[str, ServingMethod]:
     ]
     for name in ("smear-example", "smear-token"):
         for build, run in routing.SOFT_BUILDS.items():
-            same = f"{name}-linear" if build == "materialised" else None
+            same = {"materialised": f"{name}-linear"}.get(build)
             methods.append(_routed(f"{name}-{build}", name, functools.partial(routing.soft, build=run), same))
     for router in ("token-top-1", "token-top-2", "token-top-3", "rl"):
         methods += _sparse(router)
