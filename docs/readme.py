@@ -38,7 +38,7 @@ DARK = overview.Theme(
     soft="#b0b2b8",
     measured="#8fc0ff",
     printed="#ff9a4d",
-    other=("#1e2024", "#b0b2b8"),
+    neutral=("#1e2024", "#b0b2b8"),
     badges={
         "holds": ("#17382a", "#a3e2bb"),
         "holds amended": ("#43220f", "#ffc3a0"),

@@ -201,7 +201,9 @@ def _candidates(
     concentrations = jnp.repeat(jnp.asarray([0.3, 1.0], jnp.float32), SEARCHED // 2)
     shape = SEARCHED, merge.num_experts_of(model)
     candidates = jax.nn.softmax(jax.random.loggamma(key, concentrations[:, None], shape, jnp.float32))
-    return candidates, jax.lax.map(lambda each: _losses_and_accuracies(model, data, each, num_tasks)[1], candidates)
+    return candidates, jax.lax.map(
+        lambda weights: _losses_and_accuracies(model, data, weights, num_tasks)[1], candidates
+    )
 
 
 @programs.jit

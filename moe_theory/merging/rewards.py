@@ -2,6 +2,20 @@
 
 A slot shows the mean reward of each task that had requests: f*_v(x) plus Gaussian noise of deviation `noise_scale`, not
 clipped to [0, 1].
+
+Examples:
+    >>> import jax.numpy as jnp
+    >>> import moe_theory as mt
+    >>> from moe_theory.merging import Dims, Params, rewards
+    >>> tasks = rewards.draw_tasks(mt.root_key(0), Dims(num_tasks=3), Params())
+    >>> rewards.mix_of(tasks, jnp.array(1), Params()).shape
+    (3,)
+    >>> rewards.named("peaked").best is rewards.peak_best
+    True
+    >>> params = Params(noise_scale=0.0, slot_size=10)
+    >>> shown = rewards.observed(mt.root_key(0), jnp.array([0.75, 0.25]), jnp.array([1.0, 0.0]), params)
+    >>> shown.rewards.tolist(), shown.counts.tolist()
+    ([0.75, 0.0], [10, 0])
 """
 
 from collections.abc import Callable
@@ -113,16 +127,7 @@ class Tasks(NamedTuple):
 
 
 def draw_tasks(key: Key[Array, ""], dims: Dims, params: Params) -> Tasks:
-    """Draw a Dirichlet mix of concentration `mix_concentration`, and uniform phases.
-
-    Examples:
-        >>> import jax.numpy as jnp
-        >>> import moe_theory as mt
-        >>> from moe_theory.merging import Dims, Params, rewards
-        >>> tasks = rewards.draw_tasks(mt.root_key(0), Dims(num_tasks=3), Params())
-        >>> rewards.mix_of(tasks, jnp.array(1), Params()).shape
-        (3,)
-    """
+    """Draw a Dirichlet mix of concentration `mix_concentration`, and uniform phases."""
     weights_key, phases_key = jax.random.split(key)
     return Tasks(
         log_weights=log_gammas(weights_key, dims.num_tasks, params.mix_concentration),
@@ -226,13 +231,7 @@ def nearest(point: Float[Array, " K"], exists: Bool[Array, " K"], max_active: In
 
 
 def named(name: str) -> Reward:
-    """Return the family called `name`. Raises: UnknownNameError.
-
-    Examples:
-        >>> from moe_theory.merging import rewards
-        >>> rewards.named("peaked").best is rewards.peak_best
-        True
-    """
+    """Return the family called `name`. Raises: UnknownNameError."""
     if name not in REWARDS:
         raise unknown_name("reward", name, REWARDS)
     return REWARDS[name]
@@ -278,17 +277,7 @@ def _family(
 
 
 def observed(key: Key[Array, ""], values: Float[Array, " V"], mix: Float[Array, " V"], params: Params) -> Feedback:
-    """Return the feedback of a slot with the tasks' expected rewards `values`.
-
-    Examples:
-        >>> import jax.numpy as jnp
-        >>> import moe_theory as mt
-        >>> from moe_theory.merging import Params, rewards
-        >>> params = Params(noise_scale=0.0, slot_size=10)
-        >>> shown = rewards.observed(mt.root_key(0), jnp.array([0.75, 0.25]), jnp.array([1.0, 0.0]), params)
-        >>> shown.rewards.tolist(), shown.counts.tolist()
-        ([0.75, 0.0], [10, 0])
-    """
+    """Return the feedback of a slot with the tasks' expected rewards `values`."""
     counts_key, noise_key = jax.random.split(key)
     counts = draw_counts(counts_key, mix, params.slot_size)
     noise = jnp.asarray(params.noise_scale, values.dtype) * jax.random.normal(noise_key, values.shape, values.dtype)

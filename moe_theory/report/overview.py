@@ -24,7 +24,7 @@ class Theme(NamedTuple):
     soft: str
     measured: str
     printed: str
-    other: tuple[str, str]  # ground and words of other statuses
+    neutral: tuple[str, str]  # ground and words of statuses without a badge of their own
     badges: dict[str, tuple[str, str]]  # by status
 
 
@@ -33,7 +33,7 @@ LIGHT = Theme(
     soft="#55585f",
     measured="#14457f",
     printed="#c24d00",
-    other=("#ffffff", "#55585f"),
+    neutral=("#ffffff", "#55585f"),
     badges={
         "holds": ("#e0f0e5", "#14512c"),
         "holds amended": ("#fbe3d9", "#7a2e0c"),
@@ -102,7 +102,7 @@ def _draw_panel(axis: Axes, panel: Panel, data: xr.Dataset, theme: Theme) -> Non
     axis.annotate(panel.printed_words, (0, 1), (0, 7), color=theme.printed, fontsize=8, fontweight="bold", **above)
     status = status_of(panel)
     if status is not None:
-        badge, words = theme.badges.get(status, theme.other)
+        badge, words = theme.badges.get(status, theme.neutral)
         box = {"boxstyle": "round,pad=0.3,rounding_size=0.4", "facecolor": badge, "edgecolor": words, "linewidth": 0.5}
         bold = {"fontsize": 7.5, "fontweight": "bold", "ha": "right", "bbox": box}
         axis.annotate(LABELS[status], (1, 1), (-3, 7), color=words, **bold, **above)

@@ -96,15 +96,15 @@ def card(
     """Return the card of a statement as Markdown."""
     statement = judgement.statement
     of_claim = (verdict for verdict in verdicts if verdict.claim == shown_claim)
-    shown = next(of_claim, None) or wording.decisive(judgement, verdicts)
+    displayed = next(of_claim, None) or wording.decisive(judgement, verdicts)
     proofs = [("Exact argument", statement.disproof), ("Exact argument", statement.proof)]
     if not target.is_short:
         proofs.append(("On the correction", statement.derivation))
     values = {
         "known": judgement,
         "of": statement,
-        "parts": cards.evidence(judgement, verdicts, shown),
-        "shown": shown,
+        "parts": cards.evidence(judgement, verdicts, displayed),
+        "shown": displayed,
         "certainty": cards.certainty(judgement, verdicts, folder, failing),
         "proofs": [(heading, proof) for heading, proof in proofs if proof],
         **target._asdict(),

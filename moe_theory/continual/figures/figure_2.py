@@ -50,13 +50,15 @@ def compute(setup: plot.Setup, terminations: Sequence[str] = TERMINATIONS) -> xr
     }
     runs = setup.run(plot.log_axis_cells(settings, system(dims), FIGURE_2.observe, length))
     several = [Cell(name, system(dims), params, length, 1, observe=observe_route) for name, params in settings.items()]
-    routes = setup.run(each for each in several if each.params.num_experts > 1)
+    routes = setup.run(cell for cell in several if cell.params.num_experts > 1)
     exact = {}
     for name, run in routes.items():
         expected = corrected.given_routes(run.state.pool, dims.num_samples, *run.records)
         recorded = runs[name].rounds - 1
         exact[name] = corrected.Exact(*(leaf[recorded].mean(axis=1) for leaf in expected))
-    of_one = [cell_name(1, each == "with") for each in terminations if 1 in numbers]  # one expert's moments are exact
+    of_one = [
+        cell_name(1, termination == "with") for termination in terminations if 1 in numbers
+    ]  # one expert's moments are exact
     if of_one:
         exact |= dict.fromkeys(of_one, _exact_means(runs[of_one[0]], dims))
 
