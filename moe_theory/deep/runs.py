@@ -248,8 +248,7 @@ class _Shared:
     def run(self, cell: str, replicate: int, params: Params) -> PyTree:
         num_rounds = self.plan.preset.num_rounds
         store = self.plan.store
-        decisive = self.common_key | {"cell": cell, "replicate": replicate, "params": params._asdict()}
-        store_key = digest(plain(decisive))
+        store_key = _key(self.common_key, cell, replicate, params)
         checkpoint = load(self.plan, store_key)
         rounds_done, pieces = (0, []) if checkpoint is None else (checkpoint.done, [checkpoint.records])
         self.report(cell, replicate, rounds_done, rounds_done)
@@ -320,6 +319,10 @@ def _common_key(plan: Plan) -> dict[str, object]:
 def _code(paper: Any, network: Network) -> str:
     draws = (root_key, replicate_keys, step_key, pool_of, on_device)
     return code_digest(paper.system, paper.begin, paper.Info, network, draws, engine.run, observe_info)
+
+
+def _key(common: Mapping[str, object], cell: str, replicate: int, params: Params) -> str:
+    return digest(plain({**common, "cell": cell, "replicate": replicate, "params": params._asdict()}))
 
 
 def paper_of(preset: Preset) -> Any:
