@@ -60,7 +60,7 @@ def bandits(policy: str) -> list[tuple[float, str]]:
     """Accuracy over the last quarter by setting."""
     setting = Recipe()
     data = examples(setting, VALIDATION)
-    reward = evaluation.of_model(training.trained(setting), data, setting.num_tasks, SLOT_SIZE, num_valued=1)
+    reward = evaluation.of_model(training.trained(setting), data, setting.num_tasks, SLOT_SIZE)
     served, found = system(DIMS, reward, policy), []
     for overrides in bandit_settings(policy, np.random.default_rng(SEED)):
         params = Params(slot_size=SLOT_SIZE, **overrides)  # pyright: ignore[reportArgumentType]

@@ -39,12 +39,14 @@ DARK = overview.Theme(
     soft="#b0b2b8",
     measured="#8fc0ff",
     printed="#ff9a4d",
-    holds=("#17382a", "#a3e2bb"),
-    amended=("#43220f", "#ffc3a0"),
-    fails=("#f08a8c", "#2a0406"),
-    vacuous=("#1f2f4b", "#b5cff7"),
-    open=("#3d3210", "#f3d680"),
-    other=("#1e2024", "#b0b2b8"),
+    neutral=("#1e2024", "#b0b2b8"),
+    badges={
+        "holds": ("#17382a", "#a3e2bb"),
+        "holds amended": ("#43220f", "#ffc3a0"),
+        "false": ("#f08a8c", "#2a0406"),
+        "vacuous": ("#1f2f4b", "#b5cff7"),
+        **dict.fromkeys(("open", overview.BY_READING), ("#3d3210", "#f3d680")),
+    },
 )
 PICTURES = {  # by their files' names: a narrow one for phones, each for light and for dark pages
     "overview": (overview.LIGHT, overview.NARROW),

@@ -31,10 +31,7 @@ _ITEMS: dict[Any, click.ParamType] = {tuple[int, ...]: WholeNumber(), tuple[str,
 
 
 def command_of(paper: str, name: str, function: Callable[..., Any]) -> click.Command:
-    """Return the command of a function that returns a `plot.document.Document`. Its docstring is the command's help.
-
-    Raises: DeclarationError for a parameter whose type no option has.
-    """
+    """Return the command of a function that returns a `plot.document.Document`. Its docstring is the command's help."""
     place = f"paper {paper!r}: the command {name!r}"
     try:
         hints = typing.get_type_hints(function, include_extras=True)

@@ -148,7 +148,7 @@ def request_of(
         seed=seed,
         error=error,
         budget=budget,
-        module=None if module is None else str(module),
+        module=module and str(module),
         settings=parsed(settings),
         system=system,
     )

@@ -1,11 +1,14 @@
 """`moe-theory deep`."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.plot.commands import Interruption, Option, Terminal
 from moe_theory.plot.document import Document
+
+if TYPE_CHECKING:
+    from moe_theory.deep.runs import Plan
 
 READING = "balanced"
 OWN = "the preset's"
@@ -89,48 +92,42 @@ def deep(
         moe-theory deep continual-mnist-small --replicates 4
         moe-theory deep continual-mnist-small --data photographs --classes 0,1
     """
-    from moe_theory.deep import report
+    from moe_theory.deep import judging, report
+    from moe_theory.verification.settings import parsed
 
     if only_list or (preset is None and data is None):
         return report.presets()
     if preset is None:
         raise InvalidValueError("a run needs a preset. Name PRESET, which --list shows.", argument="preset")
-    options: dict[str, Any] = {
-        "network": network,
-        "epochs": epochs,
-        "samples": samples,
-        "rounds": rounds,
-        "experts": experts,
-        "classes": classes,
-        "test_images": test_images,
-        "replicates": replicates,
-        "reading": reading,
-        "seed": seed,
-    }
-    return _run_preset(preset, data, options, settings, out, terminal)
+    plan = judging.plan(
+        preset,
+        data,
+        network=network,
+        epochs=epochs,
+        samples=samples,
+        rounds=rounds,
+        experts=experts,
+        classes=classes,
+        test_images=test_images,
+        reading=reading or READING,
+        settings=parsed(settings),
+        replicates=replicates,
+        seed=seed or 0,
+        folder=out or Path("runs/deep") / preset,
+    )
+    return _run(plan, [] if data is None else plan.data.lines, terminal)
 
 
-def _run_preset(
-    preset: str,
-    data: Path | None,
-    options: dict[str, Any],
-    settings: tuple[str, ...],
-    out: Path | None,
-    terminal: Terminal,
-) -> Document:
-    """Run a preset on the terminal, and return what its folder holds then. Raises: Interruption."""
+def _run(plan: "Plan", lines: list[str], terminal: Terminal) -> Document:
+    """Run a plan on the terminal, and return what its folder holds then. Raises: Interruption."""
     from moe_theory.deep import judging, report
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs
     from moe_theory.runs.files import prepare_folder
-    from moe_theory.verification.settings import parsed
 
-    folder = out or Path("runs/deep") / preset
+    assert plan.folder is not None
+    folder = prepare_folder(plan.folder.parent, judging.FILES)
     keep_programs()
-    arguments = {name: value for name, value in options.items() if value is not None}
-    plan = judging.plan(preset, data, **arguments, settings=parsed(settings), folder=folder)
-    prepare_folder(folder, judging.FILES)
-    lines = [] if data is None else plan.data.lines
     terminal.say(*lines, report.heading(plan))
     try:
         with terminal_progress(terminal.console) as progress:

@@ -182,7 +182,7 @@ def begin(
         pending_norm=gates[:, 0],
         pending_input=gates,
         pending_slopes=jnp.zeros((num_experts, num_experts), dtype),
-        pending_task=None if locality is None else counts,
+        pending_task=locality and counts,
         memory=locality and locality.init(dims),
     )
 
@@ -256,7 +256,7 @@ def _training_servers(time: Int[Array, ""], pixels: Array, dims: Dims, locality:
             experts=networks.with_expert(state.experts, task.server, trained.weights),
             past=evaluation.record(state.past, time, arrival.task, task.server, arrival.tests, trained.rows),
             pending_rows=_select(task.mask, rows, state.pending_rows),
-            pending_task=None if locality is None else jnp.where(task.slot, arrival.task, state.pending_task),
+            pending_task=locality and jnp.where(task.slot, arrival.task, state.pending_task),
         )
         return after, jnp.sqrt(trained.squared_change)
 

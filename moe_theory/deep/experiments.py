@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from moe_theory.core.errors import InvalidValueError
+from moe_theory.core.errors import InvalidValueError, enclosed
 from moe_theory.core.system import observe_info
 from moe_theory.deep.datasets import DATASETS, load, load_digits
 from moe_theory.deep.params import ADAM
@@ -77,10 +77,7 @@ def figure_of(preset: Preset) -> tuple[Any, ...]:
 
 
 def run_preset(preset: Preset, settings: Mapping[str, Mapping[str, Any]], setup: Setup) -> Mapping[str, Run]:
-    """Run a preset for a figure, with the preset's rounds by default.
-
-    Raises: InvalidValueError for more rounds than it has.
-    """
+    """Run a preset for a figure, with the preset's rounds by default."""
     length = setup.rounds or preset.num_rounds
     if length > preset.num_rounds:
         raise InvalidValueError(
@@ -107,7 +104,7 @@ def _sizes(preset: Preset) -> str:
     dims = preset.dims
     classes = ", ".join(map(str, preset.classes))
     method = {ADAM: "Adam"}.get(dims.optimizer, "SGD")
-    batches = f" in batches of {dims.batch_size}" if dims.batch_size < dims.num_samples else ""
+    batches = enclosed(" in batches of ", dims.batch_size < dims.num_samples and dims.batch_size)
     return (
         f"{DATASETS[preset.data].title} (classes {classes}), T = {dims.max_rounds} rounds, {dims.num_samples} training "
         f"and {dims.num_tests} test images a task, network {dims.network}, {dims.num_epochs} epochs of {method}"

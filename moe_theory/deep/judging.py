@@ -92,8 +92,8 @@ def plan(
     """
     resized_preset = resized(
         presets.preset(preset) if isinstance(preset, str) else preset,
-        None if experts is None else tuple(experts),
-        None if classes is None else tuple(classes),
+        experts,
+        classes,
         network=network,
         num_epochs=epochs,
         num_samples=samples,
@@ -192,17 +192,11 @@ def _report(plan: Plan, tests: list[SequentialTest], command: str) -> Report:
 
 
 def resized(
-    preset: Preset, experts: tuple[int, ...] | None, classes: tuple[int, ...] | None, **sizes: int | str | None
+    preset: Preset, experts: Sequence[int] | None, classes: Sequence[int] | None, **sizes: int | str | None
 ) -> Preset:
-    """Return the preset with other sizes of `Dims`, and batches within the samples.
-
-    Raises: UnknownNameError for an unknown network, or InvalidValueError for sizes below 1, a batch that does not
-        divide the samples, or absent or repeated numbers of experts.
-    """
-    if experts is None:
-        experts = preset.experts
-    if classes is None:
-        classes = preset.classes
+    """Return the preset with other sizes of `Dims`, and batches within the samples."""
+    experts = tuple(preset.experts if experts is None else experts)
+    classes = tuple(preset.classes if classes is None else classes)
     if not experts or len(set(experts)) < len(experts):
         raise InvalidValueError(
             f"experts={list(experts)} must be one or more different numbers. Change experts.", argument="experts"
@@ -217,10 +211,7 @@ def resized(
 
 
 def thinned(data: DataSet, default: int | None, test_images: int | None) -> DataSet:
-    """Return the data set with `test_images` test images, evenly spread (None: all).
-
-    Raises: InvalidValueError for no images, or too many.
-    """
+    """Return the data set with `test_images` test images, evenly spread (None: all)."""
     total = len(data.test.labels)
     if test_images is not None and not 1 <= test_images <= total:
         raise InvalidValueError(

@@ -20,22 +20,10 @@ def convolve(
     images: Float[Array, "n h w c"],
     kernel: Float[Array, "kh kw c o"],
     stride: int = 1,
-    padding: int | None = None,
     way: Way = "platform",
 ) -> Float[Array, "n rows columns o"]:
-    """Return the cross-correlation (convolution in networks) of zero-padded images.
-
-    Args:
-        padding: rows and columns of zeros on each side, by default (side of the kernel - 1) // 2.
-        way: "patches" or "xla", by default chosen by platform.
-    Raises: InvalidValueError if the kernel is larger than the padded image.
-    """
-    rows, columns = ((side - 1) // 2 if padding is None else padding for side in kernel.shape[:2])
-    if images.shape[1] + 2 * rows < kernel.shape[0] or images.shape[2] + 2 * columns < kernel.shape[1]:
-        raise InvalidValueError(
-            f"images of {images.shape[1]} x {images.shape[2]} pixels, padded by {rows} x {columns}, must be at least "
-            f"as large as the kernel, {kernel.shape[0]} x {kernel.shape[1]}. Raise padding."
-        )
+    """Return the cross-correlation (convolution in networks) of images, zero-padded by half a kernel."""
+    rows, columns = ((side - 1) // 2 for side in kernel.shape[:2])
     ways: dict[str, Callable] = {
         name: functools.partial(form, stride=stride, padding=(rows, columns))
         for name, form in (("patches", _by_patches), ("xla", _by_xla))
@@ -50,11 +38,6 @@ def max_pool(images: Float[Array, "n h w c"], side: int = 2) -> Float[Array, "n 
     n, height, width, channels = images.shape
     rows = height // side
     columns = width // side
-    if not rows or not columns:
-        raise InvalidValueError(
-            f"images of {height} x {width} pixels must be at least {side} x {side} for max pooling. Use "
-            "larger images, or another network."
-        )
     tiled = images[:, : rows * side, : columns * side]
     return jnp.max(tiled.reshape(n, rows, side, columns, side, channels), axis=(2, 4))
 
@@ -114,7 +97,6 @@ def batch_normalized(
     """Normalise each channel by its mean and variance, of the batch in training, else the running ones.
 
     Source: Ioffe and Szegedy, "Batch Normalization" (2015), Algorithms 1 and 2.
-    Raises: InvalidValueError in training if a channel has a single value.
     """
     if not is_training:
         return _standardized(values, *running) * affine.scale + affine.shift, running
@@ -134,13 +116,8 @@ def group_normalized(values: Float[Array, "n h w c"], affine: Affine, num_groups
     """Normalise groups of neighbouring channels of each image by their own mean and biased variance.
 
     Source: Wu and He, "Group Normalization" (2018), Eqs. (1), (2), (7).
-    Raises: InvalidValueError unless the groups divide the channels.
     """
     n, height, width, channels = values.shape
-    if channels % num_groups:
-        raise InvalidValueError(
-            f"num_groups={num_groups} must divide the {channels} channels. Change num_groups.", argument="num_groups"
-        )
     grouped = values.reshape(n, height, width, num_groups, channels // num_groups)
     moments = (moment(grouped, axis=(1, 2, 4), keepdims=True) for moment in (jnp.mean, jnp.var))
     return _standardized(grouped, *moments).reshape(values.shape) * affine.scale + affine.shift

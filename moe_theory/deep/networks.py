@@ -22,13 +22,14 @@ from moe_theory.deep.layers import (
     Affine,
     Normalization,
     RunningStatistics,
-    Way,
     batches,
     convolve,
     groups,
     he_kernels,
     max_pool,
 )
+
+__all__ = ["NETWORKS", "Network", "Weights", "adapted", "mlp"]
 
 Stack = TypeVar("Stack")  # weights of M experts, or what else there is of each: leaves (M, ...)
 _KERNEL_SIDE = 3
@@ -59,17 +60,7 @@ class Network:
 def stacked(
     network: Network, key: Key[Array, ""], num_experts: int, shape: tuple[int, int, int], num_outputs: int
 ) -> Weights:
-    """Return M networks as one tree, leaves (M, ...), where expert m has the key `fold_in(key, m)` for every M.
-
-    Examples:
-        >>> import moe_theory as mt
-        >>> from moe_theory.deep import networks
-        >>> network = networks.NETWORKS["mlp"]
-        >>> stack = networks.stacked(network, mt.root_key(0), num_experts=3, shape=(2, 2, 1), num_outputs=1)
-        >>> second = networks.expert(stack, 1)
-        >>> networks.num_experts(stack), networks.num_parameters(second)  # 4 * 32 + 32 and 32 + 1
-        (3, 193)
-    """
+    """Return M networks as one tree, leaves (M, ...), where expert m has the key `fold_in(key, m)` for every M."""
     keys = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(key, jnp.arange(num_experts))
     # Not vectorised: results of vectorised code may depend on M.
     return jax.lax.map(lambda key: network.init(key, shape, num_outputs), keys)
@@ -84,15 +75,7 @@ def expert(stack: Stack, index: Int[Array, ""]) -> Stack:
 
 
 def with_expert(stack: Stack, index: Int[Array, ""], one: Stack) -> Stack:
-    """Return the stack with `one` as its expert `index`. An index outside [0, M) changes nothing.
-
-    Examples:
-        >>> import jax.numpy as jnp
-        >>> from moe_theory.deep import networks
-        >>> stack = jnp.zeros((2, 3))
-        >>> float(networks.squared_distance(networks.with_expert(stack, 1, jnp.ones(3)), stack))
-        3.0
-    """
+    """Return the stack with `one` as its expert `index`. An index outside [0, M) changes nothing."""
     last = num_experts(stack) - 1
     exists = (index >= 0) & (index <= last)
 
@@ -119,16 +102,7 @@ def squared_distance(one: PyTree, other: PyTree) -> Float[Array, ""]:
 
 
 def check(network: Network, shape: tuple[int, int, int], num_outputs: int) -> None:
-    """Raise DeclarationError unless a network gives `num_outputs` outputs of an image of this shape.
-
-    Examples:
-        >>> from moe_theory.deep import networks
-        >>> lost = networks.adapted("lost", lambda key, images, k: (), lambda weights, images: images[:, 0, 0, 0])
-        >>> networks.check(lost, (8, 8, 1), num_outputs=2)
-        Traceback (most recent call last):
-            ...
-        moe_theory.core.errors.DeclarationError: network lost gives outputs of shape (2,) of 2 images, not (2, 2). ...
-    """
+    """Raise DeclarationError unless a network gives `num_outputs` outputs of an image of this shape."""
     images = jax.ShapeDtypeStruct((2, *shape), jnp.result_type(float))
     try:
         weights = jax.eval_shape(lambda: network.init(jax.random.key(0), shape, num_outputs))
@@ -194,9 +168,9 @@ def mlp(name: str, widths: tuple[int, ...]) -> Network:
     Examples:
         >>> import moe_theory as mt
         >>> from moe_theory.deep import networks
-        >>> network = networks.mlp("wide", widths=(64,))
-        >>> networks.num_parameters(network.init(mt.root_key(0), (8, 8, 1), 2))
-        4290
+        >>> weights = networks.mlp("wide", widths=(64,)).init(mt.root_key(0), (8, 8, 1), 2)
+        >>> [layer.kernel.shape for layer in weights.params]
+        [(64, 64), (64, 2)]
     """
 
     def init(key: Key[Array, ""], shape: tuple[int, int, int], num_outputs: int) -> Weights:
@@ -209,18 +183,12 @@ def mlp(name: str, widths: tuple[int, ...]) -> Network:
 
 
 @functools.cache
-def five_layer(name: str, channels: tuple[int, int], widths: tuple[int, int], way: Way = "platform") -> Network:
+def five_layer(name: str, channels: tuple[int, int], widths: tuple[int, int]) -> Network:
     """Return two convolutions, the first max-pooled at stride 2, and three fully connected layers, under ReLUs.
 
     Kernels are 3 x 3, padded, so that 8 x 8 digits are enough.
 
     Source: Appendix A.4 of `continual`.
-    Raises: InvalidValueError, by `init`, for images too small for pooling.
-
-    Examples:
-        >>> from moe_theory.deep import networks
-        >>> networks.five_layer("narrow", channels=(4, 8), widths=(16, 16)).name
-        'narrow'
     """
 
     def init(key: Key[Array, ""], shape: tuple[int, int, int], num_outputs: int) -> Weights:
@@ -237,8 +205,8 @@ def five_layer(name: str, channels: tuple[int, int], widths: tuple[int, int], wa
     def apply(weights: Weights, images: Float[Array, "n h w c"], is_training: bool) -> tuple[Array, tuple[()]]:
         first, second, *dense = weights.params
         # ReLU and maximum commute: after pooling there are a quarter as many values.
-        values = jax.nn.relu(max_pool(convolve(images, first.kernel, way=way) + first.bias, _POOL_SIDE))
-        values = jax.nn.relu(convolve(values, second.kernel, way=way) + second.bias)
+        values = jax.nn.relu(max_pool(convolve(images, first.kernel) + first.bias, _POOL_SIDE))
+        values = jax.nn.relu(convolve(values, second.kernel) + second.bias)
         return _dense(values, dense), ()
 
     return Network(name, init, apply)
@@ -280,9 +248,7 @@ class _Params(NamedTuple):
 
 
 @functools.cache  # the same arguments give the same network, so that programs are reused
-def resnet(
-    name: str, widths: tuple[int, ...], num_blocks: int, normalization: Normalization, way: Way = "platform"
-) -> Network:
+def resnet(name: str, widths: tuple[int, ...], num_blocks: int, normalization: Normalization) -> Network:
     """Return a residual network for images of 8 x 8 to 64 x 64: stem, basic blocks, mean over pixels, linear layer.
 
     Each width has `num_blocks` blocks, the first with stride 2 for every width but the first. Where size or channels
@@ -290,11 +256,6 @@ def resnet(
 
     Source: He, Zhang, Ren and Sun, "Deep Residual Learning for Image Recognition" (2016), Sec. 3.3 and, for small
         images, 4.2: a stem of 3 x 3 at stride 1 without max pooling.
-
-    Examples:
-        >>> from moe_theory.deep import layers, networks
-        >>> networks.resnet("resnet10", widths=(16, 32, 64, 128), num_blocks=1, normalization=layers.batches()).name
-        'resnet10'
     """
     places = list(itertools.product(range(len(widths)), range(num_blocks)))
     channels = [widths[stage] for stage, _ in places]
@@ -325,7 +286,7 @@ def resnet(
         after = []
 
         def normed(values: Array, layer: _Normed, stride: int) -> Array:
-            convolved = convolve(values, layer.kernel, stride, way=way)
+            convolved = convolve(values, layer.kernel, stride)
             values, statistics = normalization.apply(convolved, layer.affine, next(before, ()), is_training)
             after.append(statistics)
             return values

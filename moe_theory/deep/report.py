@@ -5,7 +5,6 @@ import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from moe_theory.core.errors import plural
 from moe_theory.deep.datasets import DATASETS
@@ -203,7 +202,7 @@ def document(judgement: Judgement, folder: Path) -> Document:
     )
 
 
-def summary_json(plan: Plan, summary: Summary, judged: Sequence[Verdict], paths: Sequence[Path]) -> dict[str, Any]:
+def summary_json(plan: Plan, summary: Summary, judged: Sequence[Verdict], paths: Sequence[Path]) -> dict[str, object]:
     preset = plan.preset
     params = next(iter(plan.params().values()))
     return {

@@ -140,13 +140,7 @@ def run_plan(
     num_threads: int = 2,
     replicates: range | None = None,
 ) -> Runs:
-    """Run the cells that are not stored yet, and return all records by cell.
-
-    Args:
-        replicates: the seeds, by default all of the plan's.
-        progress: told from threads after every part is stored.
-    Raises: OutputError for an unwritable folder, or InvalidValueError for diverging experts.
-    """
+    """Run the cells that are not stored yet, and return all records by cell."""
     cells = plan.params()
     seeds = range(plan.replicates) if replicates is None else replicates
     shared = _Shared(plan, progress)
@@ -307,7 +301,7 @@ def _require_finite(piece: Any, num_rounds: int, cell: str, replicate: int, para
         )
 
 
-def _common_key(plan: Plan) -> dict[str, Any]:
+def _common_key(plan: Plan) -> dict[str, object]:
     return {
         "preset": plan.preset.name,
         "dims": dataclasses.asdict(plan.preset.dims),
@@ -327,7 +321,7 @@ def _code(paper: Any, network: Network) -> str:
     return code_digest(paper.system, paper.begin, paper.Info, network, draws, engine.run, observe_info)
 
 
-def _key(common: Mapping[str, Any], cell: str, replicate: int, params: Params) -> str:
+def _key(common: Mapping[str, object], cell: str, replicate: int, params: Params) -> str:
     return digest(plain({**common, "cell": cell, "replicate": replicate, "params": params._asdict()}))
 
 

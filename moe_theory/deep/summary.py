@@ -118,7 +118,7 @@ def _cell(plan: Plan, name: str, runs: Runs) -> CellSummary:
         measures={measure: _estimate(values) for measure, values in measures.items()},
         baseline=baseline,
         differences={
-            measure: _estimate(measures[measure].astype(float) - other) for measure, other in baselines.items()
+            measure: _estimate(measures[measure].astype(float) - values) for measure, values in baselines.items()
         },
         drive=float(np.median(run.records.drive[learned])),
         num_learned=int(learned.sum()),

@@ -142,16 +142,11 @@ def bound(**values: Any) -> list[EvaluatedBound]:
         >>> [(bound.form.id, round(bound.value, 3)) for bound in bounds if bound.is_best]
         [('product', 0.331)]
     """
-    return calculate(setting_of(**values))
-
-
-def setting_of(**values: Any) -> Setting:
-    """Return the setting of some fields. Raises: as `bound`."""
     names = [field.name for field in dataclasses.fields(Setting)]
     for name in values:
         if name not in names:
             raise unknown_name("setting", name, names)
-    return Setting(**values)
+    return calculate(Setting(**values))
 
 
 def calculate(setting: Setting) -> list[EvaluatedBound]:

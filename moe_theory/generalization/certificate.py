@@ -16,6 +16,8 @@ import math
 from moe_theory.core.constraints import Count, OpenProbability, Probability, require
 from moe_theory.core.errors import InvalidValueError
 
+__all__ = ["certificate"]
+
 
 def certificate(num_bits: int, training_error: float, num_samples: int, delta: float = 0.05) -> float:
     """Return the largest risk, with probability 1 - delta, of a model that a prefix-free code describes in `num_bits`.
@@ -45,11 +47,6 @@ def largest_risk(training_error: float, divergence: float) -> float:
     """Return the largest p with kl(q, p) <= `divergence` for q the training error, rounded up.
 
     Source: inversion of the binary kl divergence by bisection, as it increases in p >= q.
-
-    Examples:
-        >>> from moe_theory.generalization import certificate
-        >>> round(certificate.largest_risk(0.0, 0.5), 6)  # 1 - exp(-0.5)
-        0.393469
     """
     low = training_error
     high = 1.0
@@ -61,13 +58,7 @@ def largest_risk(training_error: float, divergence: float) -> float:
 
 
 def divergence_of(first: float, second: float) -> float:
-    """Return kl(q, p) = q log(q/p) + (1 - q) log((1 - q)/(1 - p)) in nats, between coins. Source: Hoeffding (1963).
-
-    Examples:
-        >>> from moe_theory.generalization import certificate
-        >>> certificate.divergence_of(0.3, 0.3)
-        0.0
-    """
+    """Return kl(q, p) = q log(q/p) + (1 - q) log((1 - q)/(1 - p)) in nats, between coins. Source: Hoeffding (1963)."""
     divergence = 0.0
     if first > 0:
         divergence += first * math.log(first / second)

@@ -1,36 +1,33 @@
 """`moe-theory bound`."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from moe_theory.plot.commands import Option
 from moe_theory.plot.document import Document
 
-NumExperts = Annotated[int | None, Option("T, number of experts.", ("--experts", "--num-experts"), default=8)]
-NumActive = Annotated[int | None, Option("k, experts active for an input.", ("--active", "--num-active"), default=2)]
+NumExperts = Annotated[int, Option("T, number of experts.", ("--experts", "--num-experts"))]
+NumActive = Annotated[int, Option("k, experts active for an input.", ("--active", "--num-active"))]
 NumSamples = Annotated[
     int | None, Option("m, training samples, such as 60000 or 1e6.", ("--samples", "--num-samples"), default=60000)
 ]
-NumFeatures = Annotated[int | None, Option("d, entries of an input.", ("--features", "--num-features"), default=784)]
+NumFeatures = Annotated[int, Option("d, entries of an input.", ("--features", "--num-features"))]
 ExpertNorm = Annotated[
-    float | None,
-    Option("B: |w| <= B for each linear expert; the Frobenius norm of each layer of expert networks.", default=1.0),
+    float, Option("B: |w| <= B for each linear expert; the Frobenius norm of each layer of expert networks.")
 ]
 RouterNorm = Annotated[
-    float | None,
+    float,
     Option(
         "W: |v| <= W for each row of a linear router, or of a network's last layer, whose others have it as "
-        "Frobenius norm.",
-        default=1.0,
+        "Frobenius norm."
     ),
 ]
-FeatureNorm = Annotated[float | None, Option("c: |x| <= c for each input.", default=1.0)]
+FeatureNorm = Annotated[float, Option("c: |x| <= c for each input.")]
 Lipschitz = Annotated[
-    float | None,
-    Option("C, of the loss in the model's output; such as 0.5 for the ramp loss clip((1 - y f)/2, 0, 1).", default=1.0),
+    float, Option("C, of the loss in the model's output; such as 0.5 for the ramp loss clip((1 - y f)/2, 0, 1).")
 ]
-Delta = Annotated[float | None, Option("Probability with which each bound may fail.", default=0.05)]
+Delta = Annotated[float, Option("Probability with which each bound may fail.")]
 ExpertWidths = Annotated[
-    tuple[int, ...] | None,
+    tuple[int, ...],
     Option(
         "Hidden units of expert networks (ReLU, no biases); one a layer, with commas between.",
         ("--expert-widths", "--expert-width"),
@@ -44,10 +41,9 @@ CodeBits = Annotated[
     int | None, Option("Length of a prefix-free code of the trained weights, such as 8 times their bytes under zlib.")
 ]
 NumWeights = Annotated[
-    int | None,
-    Option("All weights of a classifier of which nothing else is assumed, such as 46.7e9.", ("--weights",)),
+    int | None, Option("All weights of a classifier of which nothing else is assumed, such as 46.7e9.", ("--weights",))
 ]
-Bits = Annotated[int | None, Option("That a weight is stored in.", default=32)]
+Bits = Annotated[int, Option("That a weight is stored in.")]
 Bounds = Annotated[
     Document,
     Option(
@@ -59,20 +55,20 @@ Bounds = Annotated[
 
 def bound(
     *,
-    num_experts: NumExperts = None,
-    num_active: NumActive = None,
+    num_experts: NumExperts = 8,
+    num_active: NumActive = 2,
     num_samples: NumSamples = None,
-    num_features: NumFeatures = None,
-    expert_norm: ExpertNorm = None,
-    router_norm: RouterNorm = None,
-    feature_norm: FeatureNorm = None,
-    lipschitz: Lipschitz = None,
-    delta: Delta = None,
-    expert_widths: ExpertWidths = None,
+    num_features: NumFeatures = 784,
+    expert_norm: ExpertNorm = 1.0,
+    router_norm: RouterNorm = 1.0,
+    feature_norm: FeatureNorm = 1.0,
+    lipschitz: Lipschitz = 1.0,
+    delta: Delta = 0.05,
+    expert_widths: ExpertWidths = (),
     training_error: TrainingError = None,
     code_bits: CodeBits = None,
     num_weights: NumWeights = None,
-    bits: Bits = None,
+    bits: Bits = 32,
 ) -> Bounds:
     """Bounds on a sparse MoE's generalization error.
 
@@ -89,27 +85,25 @@ def bound(
     """
     from moe_theory.generalization import calculator, report
 
-    fields: dict[str, Any] = {
-        "num_experts": num_experts,
-        "num_active": num_active,
-        "num_samples": num_samples,
-        "num_features": num_features,
-        "expert_norm": expert_norm,
-        "router_norm": router_norm,
-        "feature_norm": feature_norm,
-        "lipschitz": lipschitz,
-        "delta": delta,
-        "expert_widths": expert_widths,
-        "training_error": training_error,
-        "code_bits": code_bits,
-        "num_weights": num_weights,
-        "bits": bits,
-    }
-    arguments = {name: value for name, value in fields.items() if value is not None}
-    setting = calculator.setting_of(**arguments)
+    setting = calculator.Setting(
+        num_experts=num_experts,
+        num_active=num_active,
+        num_samples=calculator.Setting.num_samples if num_samples is None else num_samples,
+        num_features=num_features,
+        expert_norm=expert_norm,
+        router_norm=router_norm,
+        feature_norm=feature_norm,
+        lipschitz=lipschitz,
+        delta=delta,
+        expert_widths=expert_widths,
+        training_error=training_error,
+        code_bits=code_bits,
+        num_weights=num_weights,
+        bits=bits,
+    )
     bounds = calculator.calculate(setting)
     notes = []
-    if "num_samples" not in arguments:
+    if num_samples is None:
         notes = [f"m = {calculator.Setting.num_samples:,} is the default of --samples."]
     if setting.num_weights is not None:
         notes.append("T, k and d play no part in bounds on weights of which nothing else is known.")

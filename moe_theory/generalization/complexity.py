@@ -33,6 +33,13 @@ Natarajan dimensions d_N of top-k routers:
 For d >= 2 and 2 <= k <= T routers shatter (T - k + 1) d points, so at k = 2 this bound too is exact. Let k - 1 experts
 be active in a half-space and each of the others, there, in a cone. Small changes of a cone's row set freely the log
 ratios of its expert to those k - 1 at d independent points in it, and change no other gate.
+
+Examples:
+    >>> from moe_theory.generalization import complexity
+    >>> round(complexity.constants(2), 6)
+    0.5
+    >>> complexity.natarajan("linear", num_experts=3, num_active=1, num_features=5)
+    10.0
 """
 
 import math
@@ -56,11 +63,6 @@ def constants(num_samples: int) -> float:
     sqrt(2 / (pi m)).
 
     Source: Definition 2. Raises: InvalidValueError unless m is whole and at least 1.
-
-    Examples:
-        >>> from moe_theory.generalization import complexity
-        >>> round(complexity.constants(2), 6)
-        0.5
     """
     require(Count, num_samples=num_samples)
     half = math.ceil(num_samples / 2)
@@ -92,11 +94,6 @@ def natarajan(
         num_parameters: p of Lemma 2, for "network".
     Source: d_N of Theorem 1 and Definition 4.
     Raises: InvalidValueError for sizes out of range or a class without a finite d_N, or UnknownNameError.
-
-    Examples:
-        >>> from moe_theory.generalization import complexity
-        >>> complexity.natarajan("linear", num_experts=3, num_active=1, num_features=5)
-        10.0
     """
     if router not in ROUTERS:
         raise unknown_name("router", router, ROUTERS)

@@ -4,6 +4,40 @@ T experts, k active, m i.i.d. samples, a loss in [0, 1] that is C-Lipschitz in t
 with |w_j| <= B, linear routers with logits v_j.x, |v_j| <= W, inputs with |x| <= c. R_S(F) is the empirical Rademacher
 complexity E_sigma sup_f (1/m) sum_i sigma_i f(x_i). Everything is float64 on the host, dimensionless, and sizes may be
 arrays. Arguments outside their domains raise InvalidValueError.
+
+Examples:
+    >>> from moe_theory.generalization import corrected
+    >>> bound = corrected.uniform(complexity=0.1, log_patterns=0.0, num_samples=200, lipschitz=0.5)
+    >>> round(bound, 3)  # 0.1 + sqrt(log(40) / 400)
+    0.196
+    >>> corrected.log_mask_patterns(num_experts=8, num_active=8, num_samples=100, num_features=5)
+    0.0
+    >>> corrected.fixed_router_complexity(num_experts=4, num_samples=100, mean_square_gate=1.0)
+    0.2
+    >>> round(corrected.cells_complexity(num_experts=1, num_samples=2), 6)  # E|S_2| / 2
+    0.5
+    >>> corrected.product_complexity(num_experts=4, num_samples=100, expert_norm=2.0)
+    0.4
+    >>> corrected.lipschitz_complexity(num_experts=4, num_active=1, num_samples=100)
+    0.2
+    >>> corrected.relu_capacity([2.0], feature_norm=0.5), round(corrected.relu_capacity([1.0, 1.0]), 3)
+    (1.0, 2.665)
+    >>> linear = corrected.lipschitz_complexity(4, 2, 1000, expert_norm=2.0, router_norm=3.0)
+    >>> corrected.network_complexity(4, 2, 1000, expert_norms=[2.0], router_norms=[3.0]) == linear
+    True
+    >>> few = corrected.log_network_patterns(8, 2, 10**6, num_features=10, widths=[4])
+    >>> few < corrected.log_network_patterns(8, 2, 10**6, num_features=10, widths=[8])
+    True
+    >>> corrected.stored(num_weights=1000, bits=16, num_samples=10**6) < 0.08
+    True
+    >>> few, many = corrected.covering(2, 1, 1000, num_features=5), corrected.covering(2, 1, 10**6, num_features=5)
+    >>> 0 < many < few
+    True
+    >>> found = corrected.bounds(num_experts=8, num_active=1, num_samples=10**6, num_features=10)
+    >>> found.best == min(found)
+    True
+    >>> round(corrected.tail(num_samples=100, excess=0.1), 6)  # 1 / e
+    0.367879
 """
 
 import math
@@ -46,12 +80,6 @@ def uniform(
         log_patterns: log Gamma(m), 0 where the mask cannot change. The mean of log Gamma(S) over samples also serves
             (Jensen), as does the mean of R_S(F|mu) if there is one mask.
     Source: replaces Eq. (8) and (23). Derivation in `proofs/theorem_1_instead.py`.
-
-    Examples:
-        >>> from moe_theory.generalization import corrected
-        >>> bound = corrected.uniform(complexity=0.1, log_patterns=0.0, num_samples=200, lipschitz=0.5)
-        >>> round(bound, 3)  # 0.1 + sqrt(log(40) / 400)
-        0.196
     """
     return plain(2 * lipschitz * np.asarray(complexity) + _spread(log_patterns, num_samples, delta))
 
@@ -70,11 +98,6 @@ def log_mask_patterns(num_experts: Counts, num_active: Active, num_samples: Coun
     index.
 
     Source: replaces Eq. (16). Derivation in `proofs/remark_masks.py`.
-
-    Examples:
-        >>> from moe_theory.generalization import corrected
-        >>> corrected.log_mask_patterns(num_experts=8, num_active=8, num_samples=100, num_features=5)
-        0.0
     """
     experts = np.asarray(num_experts, float)
     samples = np.asarray(num_samples, float)
@@ -98,11 +121,6 @@ def fixed_router_complexity(
     With k active experts 1/k <= A <= 1. It is at most B c, as a(x) is a convex combination.
 
     Source: replaces Eqs. (29) to (32) for a given router. Derivation in `proofs/fixed_router.py`.
-
-    Examples:
-        >>> from moe_theory.generalization import corrected
-        >>> corrected.fixed_router_complexity(num_experts=4, num_samples=100, mean_square_gate=1.0)
-        0.2
     """
     share = np.asarray(num_experts, float) * mean_square_gate / num_samples
     return plain(np.asarray(expert_norm) * feature_norm * np.minimum(np.sqrt(share), 1))
@@ -116,11 +134,6 @@ def cells_complexity(num_experts: Size, num_samples: Size) -> float:
     E[|S_n|]. E|S_n| = n binom(n - 1, floor((n - 1)/2)) / 2^(n - 1) is equal for n = 2j and 2j - 1.
 
     Source: replaces Eqs. (29) to (32) for a given router.
-
-    Examples:
-        >>> from moe_theory.generalization import corrected
-        >>> round(corrected.cells_complexity(num_experts=1, num_samples=2), 6)  # E|S_2| / 2
-        0.5
     """
     counts = np.arange(1, num_samples + 1, dtype=float)
     half = np.floor((counts - 1) / 2)
@@ -140,11 +153,6 @@ def product_complexity(
     attain the bound, so the factor sqrt(T) is necessary.
 
     Source: replaces Eqs. (29) to (32) at k = 1. Derivation in `proofs/fixed_router.py`.
-
-    Examples:
-        >>> from moe_theory.generalization import corrected
-        >>> corrected.product_complexity(num_experts=4, num_samples=100, expert_norm=2.0)
-        0.4
     """
     share = np.minimum(num_experts, num_samples) / np.asarray(num_samples, float)
     return plain(np.asarray(expert_norm) * feature_norm * np.sqrt(share))
@@ -175,11 +183,6 @@ def lipschitz_complexity(
     are convex combinations.
 
     Source: replaces Eqs. (29) to (32) for k >= 2.
-
-    Examples:
-        >>> from moe_theory.generalization import corrected
-        >>> corrected.lipschitz_complexity(num_experts=4, num_active=1, num_samples=100)
-        0.2
     """
     largest = np.asarray(expert_norm, float) * feature_norm
     logits = np.asarray(router_norm, float) * feature_norm
@@ -207,11 +210,6 @@ def relu_capacity(layer_norms: LayerNorms, feature_norm: Amount = 1.0) -> float:
     "Size-independent sample complexity of neural networks" (2018).
 
     Source: replaces Lemma 3, which has no logarithms.
-
-    Examples:
-        >>> from moe_theory.generalization import corrected
-        >>> corrected.relu_capacity([2.0], feature_norm=0.5), round(corrected.relu_capacity([1.0, 1.0]), 3)
-        (1.0, 2.665)
     """
     depth = len(layer_norms)
     growth = math.sqrt(2 * math.log(2) * depth) + 1 if depth > 1 else 1.0
@@ -235,12 +233,6 @@ def network_complexity(
     sqrt(k min(T, k m) / m).
 
     Source: replaces Eqs. (29) to (32) for networks.
-
-    Examples:
-        >>> from moe_theory.generalization import corrected
-        >>> linear = corrected.lipschitz_complexity(4, 2, 1000, expert_norm=2.0, router_norm=3.0)
-        >>> corrected.network_complexity(4, 2, 1000, expert_norms=[2.0], router_norms=[3.0]) == linear
-        True
     """
     experts = relu_capacity(expert_norms, feature_norm)
     logits = relu_capacity(router_norms, feature_norm) if len(router_norms) else 0.0
@@ -265,12 +257,6 @@ def log_network_patterns(
     all layers multiply, to at most m log binom(T, k), and to 0 at k = T.
 
     Source: replaces Eq. (16) with Lemma 2.
-
-    Examples:
-        >>> from moe_theory.generalization import corrected
-        >>> few = corrected.log_network_patterns(8, 2, 10**6, num_features=10, widths=[4])
-        >>> few < corrected.log_network_patterns(8, 2, 10**6, num_features=10, widths=[8])
-        True
     """
     sizes = (num_features, *widths, num_experts)
     total = 0.0
@@ -295,11 +281,6 @@ def stored(num_weights: Counts, bits: Counts, num_samples: Counts, delta: Deltas
     assumes only independent samples and a loss in [0, 1].
 
     Source: replaces Eq. (8) and (9) for experts and routers of any kind.
-
-    Examples:
-        >>> from moe_theory.generalization import corrected
-        >>> corrected.stored(num_weights=1000, bits=16, num_samples=10**6) < 0.08
-        True
     """
     functions = np.asarray(num_weights, float) * bits * np.log(2)
     return plain(np.sqrt((functions + np.log(2 / np.asarray(delta, float))) / (2 * np.asarray(num_samples, float))))
@@ -329,12 +310,6 @@ def covering(
        bounds it by sqrt((log Gamma + log N) / (2m)), and the rest is as in `proofs/theorem_1_instead.py`.
 
     Source: replaces Eq. (8) and (23) for finite dimensions.
-
-    Examples:
-        >>> from moe_theory.generalization import corrected
-        >>> few, many = corrected.covering(2, 1, 1000, num_features=5), corrected.covering(2, 1, 10**6, num_features=5)
-        >>> 0 < many < few
-        True
     """
     patterns = log_mask_patterns(num_experts, num_active, num_samples, num_features)
     largest = expert_norm * feature_norm
@@ -381,12 +356,6 @@ def bounds(
     Each fails with probability at most delta, as does the smallest, because the sample does not decide which one it is.
 
     Source: `uniform` with each complexity, and `covering`.
-
-    Examples:
-        >>> from moe_theory.generalization import corrected
-        >>> found = corrected.bounds(num_experts=8, num_active=1, num_samples=10**6, num_features=10)
-        >>> found.best == min(found)
-        True
     """
     patterns = log_mask_patterns(num_experts, num_active, num_samples, num_features)
 
@@ -408,10 +377,5 @@ def tail(num_samples: Counts, excess: Amounts) -> Real:
     """Return exp(-m x^2), a bound on P(phi(S, S') - E phi >= x), of McDiarmid's inequality for 2m samples.
 
     Source: replaces Eq. (20). Derivation in `proofs/equation_20.py`.
-
-    Examples:
-        >>> from moe_theory.generalization import corrected
-        >>> round(corrected.tail(num_samples=100, excess=0.1), 6)  # 1 / e
-        0.367879
     """
     return plain(np.exp(-np.asarray(num_samples, float) * np.asarray(excess, float) ** 2))

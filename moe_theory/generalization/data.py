@@ -51,11 +51,7 @@ def check_data(dims: Dims, data: str) -> None:
 def draw_sample(
     key: Key[Array, ""], dims: Dims, params: Params, data: str, teacher: ClassifierWeights | None = None
 ) -> Sample:
-    """Draw m independent samples of the distribution `data`, where a larger sample extends a smaller one.
-
-    Args:
-        teacher: from `draw_teacher`, for the labels of "teacher".
-    """
+    """Draw m independent samples of the distribution `data`, where a larger sample extends a smaller one."""
     feature_key, label_key = jax.random.split(key)
     size = dims.max_samples
     dtype = jnp.result_type(float)

@@ -292,11 +292,6 @@ def best_gaps(
 
     A fit is in the class, so its gap is at most the supremum. With |f| <= 1 the ramp loss is linear, and twice the gap
     is (1/m) sum_i y_i f(x_i), a lower estimate of R_m(F).
-
-    Args:
-        settings: name -> (dims, params).
-    Returns: by name, the largest gap recorded in each replicate.
-    Raises: InvalidValueError for replicates or steps that cannot be run.
     """
     parts = [
         Cell(
@@ -315,10 +310,7 @@ def best_gaps(
 
 
 def theorem_1_at(params: Any, rademacher: float, router: str, num_features: int, least_natarajan: float = 0.0) -> float:
-    """Return (23) of a cell with routers of this class, at least with `least_natarajan`.
-
-    Raises: InvalidValueError for a class without a finite d_N under the cell's reading.
-    """
+    """Return (23) of a cell with routers of this class, at least with `least_natarajan`."""
     sizes = sizes_of(params)
     reading = "router-dimension" if params.whole_router else "mask-dimension"
     dimension = max(complexity.natarajan(router, *sizes[:2], num_features, reading), least_natarajan)

@@ -21,8 +21,6 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key
 
 from moe_theory.core import constraints
-from moe_theory.core.constraints import is_known
-from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.numerics import Numbers, Scalar
 from moe_theory.core.random import normals, uniforms
 from moe_theory.core.system import System
@@ -31,9 +29,6 @@ from moe_theory.generalization.model import Dims, Params
 
 DENSE_LOGIT = 16.0  # difference of the two logits of `dense`: the gates are 1e-7 from 0 and 1
 NUM_SIGNS = 16  # sign vectors per sample, which cost less than another sample
-MOST_SIGNS = 12  # most samples of `function_classes`
-MOST_POINTS = 5  # of `labelings`
-MOST_LABELS = 3  # of `labelings`
 LOG_SCALES = (-1.5, 2.5)  # range of the log scale of functions, so that the ramp clips nothing, or most
 NUM_MIXTURES = 16
 NUM_ROUTERS = 256
@@ -45,27 +40,22 @@ class State(NamedTuple):
     round: Int[Array, ""]  # rounds done
 
 
-def one_round(
-    dims: Dims,
-    instance: Callable[[Key[Array, ""], Params], NamedTuple],
-    check: Callable[[Params], None] = lambda params: None,
-) -> System:
-    """Return the system whose every round draws a new instance.
+def one_round(draw: Callable[[Dims, Key[Array, ""], Params], NamedTuple]) -> Callable[[Dims], System]:
+    """Make a system, the same object for equal sizes, of a function that draws an instance, anew in every round."""
 
-    Args:
-        check: refuses unsuitable parameters.
-    """
+    @functools.lru_cache
+    def build(dims: Dims) -> System:
+        def init(key: Key[Array, ""], params: Params) -> State:
+            del key
+            constraints.check(params, dims)
+            return State(round=jnp.zeros((), jnp.int32))
 
-    def init(key: Key[Array, ""], params: Params) -> State:
-        del key
-        constraints.check(params, dims)
-        check(params)
-        return State(round=jnp.zeros((), jnp.int32))
+        def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, NamedTuple]:
+            return State(round=state.round + 1), draw(dims, key, params)
 
-    def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, NamedTuple]:
-        return State(round=state.round + 1), instance(key, params)
+        return System(init, step)
 
-    return System(init, step)
+    return build
 
 
 class Cells(NamedTuple):
@@ -87,99 +77,76 @@ class Coin(NamedTuple):
     ghost: Float[Array, ""]  # L_S' of another sample
 
 
-@functools.lru_cache
-def cells(dims: Dims) -> System:
-    """Return counterexample A: a fixed router, k = 1, and experts +1 or -1 in cells floor(T x).
+@one_round
+def cells(dims: Dims, key: Key[Array, ""], params: Params) -> Cells:
+    """Return counterexample A: a fixed router, k = 1, and experts +1 or -1 in cells floor(T x)."""
+    inputs, labels = draw_cells(key, dims.max_samples)
+    is_drawn = jnp.arange(dims.max_samples) < params.num_samples
+    labels = labels * is_drawn[:, None]
+    cell = cell_of(inputs, params.num_experts)
 
-    Raises: InvalidValueError for `num_active` other than 1.
-    """
+    def total(places: Array, values: Array) -> Array:
+        return jnp.zeros(dims.max_experts, values.dtype).at[places].add(values)
 
-    def instance(key: Key[Array, ""], params: Params) -> Cells:
-        inputs, labels = draw_cells(key, dims.max_samples)
-        is_drawn = jnp.arange(dims.max_samples) < params.num_samples
-        labels = labels * is_drawn[:, None]
-        cell = cell_of(inputs, params.num_experts)
-
-        def total(places: Array, values: Array) -> Array:
-            return jnp.zeros(dims.max_experts, values.dtype).at[places].add(values)
-
-        sums, ghost_sums = (total(cell[:, sample], labels[:, sample]) for sample in range(2))
-        counts = total(cell[:, 0], is_drawn.astype(labels.dtype))
-        samples = jnp.asarray(params.num_samples, labels.dtype)
-        masked = jnp.sum(jnp.abs(sums)) / samples
-        paired = jnp.sum(jnp.abs(sums - ghost_sums)) / (2 * samples)
-        exists = jnp.arange(dims.max_experts) < params.num_experts
-        missing = jnp.maximum(1 / jnp.asarray(params.num_experts, labels.dtype) - counts / samples, 0)
-        return Cells(
-            gap=masked / 2,
-            paired_gap=paired,
-            masked=masked,
-            lone=jnp.abs(jnp.sum(labels[:, 0])) / samples,
-            memorised=jnp.sum(jnp.where(exists, missing, 0)),
-        )
-
-    return one_round(dims, instance, _check_lone)
+    sums, ghost_sums = (total(cell[:, sample], labels[:, sample]) for sample in range(2))
+    counts = total(cell[:, 0], is_drawn.astype(labels.dtype))
+    samples = jnp.asarray(params.num_samples, labels.dtype)
+    masked = jnp.sum(jnp.abs(sums)) / samples
+    paired = jnp.sum(jnp.abs(sums - ghost_sums)) / (2 * samples)
+    exists = jnp.arange(dims.max_experts) < params.num_experts
+    missing = jnp.maximum(1 / jnp.asarray(params.num_experts, labels.dtype) - counts / samples, 0)
+    return Cells(
+        gap=masked / 2,
+        paired_gap=paired,
+        masked=masked,
+        lone=jnp.abs(jnp.sum(labels[:, 0])) / samples,
+        memorised=jnp.sum(jnp.where(exists, missing, 0)),
+    )
 
 
-@functools.lru_cache
-def learned_cells(dims: Dims) -> System:
+@one_round
+def learned_cells(dims: Dims, key: Key[Array, ""], params: Params) -> Gap:
     """Return counterexample B: a learned linear router, k = 1, and experts in a ball of an RKHS.
 
     The gap is sum_j n_j min(1, B/sqrt(n_j)) / (2m) with B = sqrt(m/T), 1/2 where T divides m. Router lines cut the z
     axis at the sample's quantiles.
-
-    Raises: InvalidValueError for `num_active` other than 1.
     """
-
-    def instance(key: Key[Array, ""], params: Params) -> Gap:
-        coordinate, _ = draw_learned(key, dims.max_samples)
-        is_drawn = jnp.arange(dims.max_samples) < params.num_samples
-        values = jnp.where(is_drawn, coordinate, jnp.inf)
-        # Sorted as integers, by their bits, since they are at least 0.
-        bits = jax.lax.bitcast_convert_type(values, jnp.int32 if values.dtype == jnp.float32 else jnp.int64)
-        ordered = jax.lax.bitcast_convert_type(jnp.sort(bits), values.dtype)
-        samples, experts = (jnp.asarray(size, jnp.int32) for size in (params.num_samples, params.num_experts))
-        cut = jnp.minimum(jnp.arange(dims.max_experts + 1, dtype=jnp.int32), experts)
-        # floor(j m/T) without overflow of 32 bits.
-        place = cut * (samples // experts) + cut * (samples % experts) // experts
-        # An interval ends at its last input, and includes all that tie with it.
-        last = jnp.where(place > 0, ordered[jnp.maximum(place - 1, 0)], -jnp.inf)
-        before = jnp.searchsorted(ordered, last, side="right")
-        counts = jnp.diff(before).astype(coordinate.dtype)
-        return Gap(gap=ball_gap(counts, samples.astype(counts.dtype) / experts, samples))
-
-    return one_round(dims, instance, _check_lone)
+    coordinate, _ = draw_learned(key, dims.max_samples)
+    is_drawn = jnp.arange(dims.max_samples) < params.num_samples
+    values = jnp.where(is_drawn, coordinate, jnp.inf)
+    # Sorted as integers, by their bits, since they are at least 0.
+    bits = jax.lax.bitcast_convert_type(values, jnp.int32 if values.dtype == jnp.float32 else jnp.int64)
+    ordered = jax.lax.bitcast_convert_type(jnp.sort(bits), values.dtype)
+    samples, experts = (jnp.asarray(size, jnp.int32) for size in (params.num_samples, params.num_experts))
+    cut = jnp.minimum(jnp.arange(dims.max_experts + 1, dtype=jnp.int32), experts)
+    # floor(j m/T) without overflow of 32 bits.
+    place = cut * (samples // experts) + cut * (samples % experts) // experts
+    # An interval ends at its last input, and includes all that tie with it.
+    last = jnp.where(place > 0, ordered[jnp.maximum(place - 1, 0)], -jnp.inf)
+    before = jnp.searchsorted(ordered, last, side="right")
+    counts = jnp.diff(before).astype(coordinate.dtype)
+    return Gap(gap=ball_gap(counts, samples.astype(counts.dtype) / experts, samples))
 
 
-@functools.lru_cache
-def dense(dims: Dims) -> System:
+@one_round
+def dense(dims: Dims, key: Key[Array, ""], params: Params) -> Gap:
     """Return counterexample C for any k = T >= 2: one expert +1, the others -1, and any router.
 
     With logits `DENSE_LOGIT` apart the gap is 1/2 - 1e-7.
-
-    Raises: InvalidValueError unless 2 <= num_active = num_experts.
     """
-
-    def instance(key: Key[Array, ""], params: Params) -> Gap:
-        labels = draw_labels(key, dims.max_samples)
-        is_drawn = jnp.arange(dims.max_samples) < params.num_samples
-        samples = jnp.asarray(params.num_samples, labels.dtype)
-        return Gap(gap=0.5 - jnp.sum(dense_losses(labels) * is_drawn) / samples)
-
-    return one_round(dims, instance, _check_dense)
+    labels = draw_labels(key, dims.max_samples)
+    is_drawn = jnp.arange(dims.max_samples) < params.num_samples
+    samples = jnp.asarray(params.num_samples, labels.dtype)
+    return Gap(gap=0.5 - jnp.sum(dense_losses(labels) * is_drawn) / samples)
 
 
-@functools.lru_cache
-def coin(dims: Dims) -> System:
+@one_round
+def coin(dims: Dims, key: Key[Array, ""], params: Params) -> Coin:
     """Return a class of one function, whose loss is 0 or 1 with probability 1/2 each."""
-
-    def instance(key: Key[Array, ""], params: Params) -> Coin:
-        losses = (_fair_labels(*draws(uniforms, key, (dims.max_samples, 2))) + 1) / 2
-        is_drawn = jnp.arange(dims.max_samples) < params.num_samples
-        means = jnp.sum(losses * is_drawn[:, None], axis=0) / jnp.asarray(params.num_samples, losses.dtype)
-        return Coin(risk=means[0], ghost=means[1])
-
-    return one_round(dims, instance)
+    losses = (_fair_labels(*draws(uniforms, key, (dims.max_samples, 2))) + 1) / 2
+    is_drawn = jnp.arange(dims.max_samples) < params.num_samples
+    means = jnp.sum(losses * is_drawn[:, None], axis=0) / jnp.asarray(params.num_samples, losses.dtype)
+    return Coin(risk=means[0], ghost=means[1])
 
 
 def draw_cells(key: Key[Array, ""], count: int) -> tuple[Float[Array, "m 2"], Float[Array, "m 2"]]:
@@ -231,33 +198,29 @@ class Capacity(NamedTuple):
     mean_square_gate: Float[Array, ""]  # mean over the sample of |a(x_i)|^2
 
 
-@functools.lru_cache
-def linear_router(dims: Dims) -> System:
+@one_round
+def linear_router(dims: Dims, key: Key[Array, ""], params: Params) -> Capacity:
     """Return linear experts in a ball and a linear router, with their capacity on a sample, exact for its signs.
 
     Inputs are uniform on the unit sphere, router rows on the sphere of radius W. Each expert points along its sum: sup
     over |w_j| <= B of (1/m) sum_i sigma_i sum_j a_j(x_i) w_j.x_i is (B/m) sum_j |sum_i sigma_i a_j(x_i) x_i|.
     """
     shapes = (dims.max_samples, dims.num_features), (dims.max_experts, dims.num_features)
-
-    def instance(key: Key[Array, ""], params: Params) -> Capacity:
-        inputs, rows = draws(normals, key, *shapes)
-        (toss,) = draws(uniforms, key, (NUM_SIGNS, dims.max_samples))
-        features = _on_sphere(inputs)
-        is_drawn = (jnp.arange(dims.max_samples) < params.num_samples).astype(features.dtype)
-        rows = params.router_norm * _on_sphere(rows)
-        gates = model.gates(features @ rows.T, params.num_active, params.num_experts)
-        signs = _fair_labels(toss) * is_drawn
-        samples = jnp.asarray(params.num_samples, features.dtype)
-        weighted = (gates[:, :, None] * features[:, None, :]).reshape(dims.max_samples, -1)
-        sums = (signs @ weighted).reshape(NUM_SIGNS, dims.max_experts, dims.num_features)
-        return Capacity(
-            routed=params.expert_norm * jnp.mean(jnp.sum(_norms(sums), axis=1)) / samples,
-            lone=params.expert_norm * jnp.mean(_norms(signs @ features)) / samples,
-            mean_square_gate=jnp.sum(is_drawn[:, None] * gates**2) / samples,
-        )
-
-    return one_round(dims, instance)
+    inputs, rows = draws(normals, key, *shapes)
+    (toss,) = draws(uniforms, key, (NUM_SIGNS, dims.max_samples))
+    features = _on_sphere(inputs)
+    is_drawn = (jnp.arange(dims.max_samples) < params.num_samples).astype(features.dtype)
+    rows = params.router_norm * _on_sphere(rows)
+    gates = model.gates(features @ rows.T, params.num_active, params.num_experts)
+    signs = _fair_labels(toss) * is_drawn
+    samples = jnp.asarray(params.num_samples, features.dtype)
+    weighted = (gates[:, :, None] * features[:, None, :]).reshape(dims.max_samples, -1)
+    sums = (signs @ weighted).reshape(NUM_SIGNS, dims.max_experts, dims.num_features)
+    return Capacity(
+        routed=params.expert_norm * jnp.mean(jnp.sum(_norms(sums), axis=1)) / samples,
+        lone=params.expert_norm * jnp.mean(_norms(signs @ features)) / samples,
+        mean_square_gate=jnp.sum(is_drawn[:, None] * gates**2) / samples,
+    )
 
 
 class Complexities(NamedTuple):
@@ -282,90 +245,64 @@ class Growth(NamedTuple):
     masks: ClassCapacity
 
 
-@functools.lru_cache
-def function_classes(dims: Dims) -> System:
-    """Return T masks of k functions each at m inputs and m ghosts: normal values of one scale a draw, fair labels.
-
-    Raises: InvalidValueError for more samples than `MOST_SIGNS`.
-    """
-    if dims.max_samples > MOST_SIGNS:
-        raise InvalidValueError(
-            f"max_samples={dims.max_samples} must be at most {MOST_SIGNS}: all 2^m sign vectors are enumerated. "
-            "Lower max_samples.",
-            argument="max_samples",
-        )
+@one_round
+def function_classes(dims: Dims, key: Key[Array, ""], params: Params) -> Complexities:
+    """Return T masks of k functions each at m inputs and m ghosts: normal values of one scale a draw, fair labels."""
     signs = all_signs(dims.max_samples)
     shape = (dims.max_experts, dims.max_experts, dims.max_samples)  # masks, functions of each, samples
     num_functions = dims.max_experts**2
+    size, toss, weights = draws(uniforms, key, (), (dims.max_samples,), (NUM_MIXTURES, num_functions))
+    (entries,) = draws(normals, key, (2, *shape))
+    is_drawn = jnp.arange(dims.max_samples) < params.num_samples
+    scale = jnp.exp(LOG_SCALES[0] + (LOG_SCALES[1] - LOG_SCALES[0]) * size)
+    values, ghosts = scale * entries * is_drawn
+    losses = model.ramp_loss(_fair_labels(toss), values) * is_drawn
+    index = jnp.arange(dims.max_experts)
+    exists = (index < params.num_experts)[:, None] & (index < params.num_active)
+    samples = jnp.asarray(params.num_samples, values.dtype)
 
-    def instance(key: Key[Array, ""], params: Params) -> Complexities:
-        size, toss, weights = draws(uniforms, key, (), (dims.max_samples,), (NUM_MIXTURES, num_functions))
-        (entries,) = draws(normals, key, (2, *shape))
-        is_drawn = jnp.arange(dims.max_samples) < params.num_samples
-        scale = jnp.exp(LOG_SCALES[0] + (LOG_SCALES[1] - LOG_SCALES[0]) * size)
-        values, ghosts = scale * entries * is_drawn
-        losses = model.ramp_loss(_fair_labels(toss), values) * is_drawn
-        index = jnp.arange(dims.max_experts)
-        exists = (index < params.num_experts)[:, None] & (index < params.num_active)
-        samples = jnp.asarray(params.num_samples, values.dtype)
-
-        every = jnp.stack([values, ghosts, values - ghosts, losses])
-        scores = jnp.einsum("sm,ctkm->cstk", signs.astype(values.dtype), every) / samples
-        scores = jnp.max(jnp.where(exists, scores, -jnp.inf), axis=3)  # (classes, signs, masks)
-        plain, ghost, swapped, composed = jnp.mean(jnp.max(scores, axis=2), axis=1)
-        mixtures, vertex = _mixtures(weights, signs, values, exists)
-        return Complexities(
-            complexity=plain,
-            ghost_complexity=ghost,
-            swapped=swapped,
-            composed=composed,
-            largest_part=jnp.max(jnp.mean(scores[3], axis=0)),
-            mixtures=mixtures / samples,
-            vertex=vertex / samples,
-        )
-
-    return one_round(dims, instance)
+    every = jnp.stack([values, ghosts, values - ghosts, losses])
+    scores = jnp.einsum("sm,ctkm->cstk", signs.astype(values.dtype), every) / samples
+    scores = jnp.max(jnp.where(exists, scores, -jnp.inf), axis=3)  # (classes, signs, masks)
+    plain, ghost, swapped, composed = jnp.mean(jnp.max(scores, axis=2), axis=1)
+    mixtures, vertex = _mixtures(weights, signs, values, exists)
+    return Complexities(
+        complexity=plain,
+        ghost_complexity=ghost,
+        swapped=swapped,
+        composed=composed,
+        largest_part=jnp.max(jnp.mean(scores[3], axis=0)),
+        mixtures=mixtures / samples,
+        vertex=vertex / samples,
+    )
 
 
-@functools.lru_cache
-def labelings(dims: Dims) -> System:
+@one_round
+def labelings(dims: Dims, key: Key[Array, ""], params: Params) -> Growth:
     """Return growth and Natarajan dimension of two classes of functions from n = `max_samples` points to labels.
 
     One is a random subset of all functions to T labels, of any density. The other has the top-k masks of `NUM_ROUTERS`
     normal linear routers at n normal inputs.
-
-    Raises: InvalidValueError for more points than `MOST_POINTS` or experts than `MOST_LABELS`.
     """
-    for name, most in (("max_samples", MOST_POINTS), ("max_experts", MOST_LABELS)):
-        size = getattr(dims, name)
-        if size > most:
-            raise InvalidValueError(
-                f"{name}={size} must be at most {most}: all functions from points to labels are enumerated. Lower it.",
-                argument=name,
-            )
     input_shape = (dims.max_samples, dims.num_features)
     router_shape = (NUM_ROUTERS, dims.max_experts, dims.num_features)
     every = np.array(list(itertools.product(range(dims.max_experts), repeat=dims.max_samples)), np.int32)  # (L^n, n)
-
-    def instance(key: Key[Array, ""], params: Params) -> Growth:
-        share, places = draws(uniforms, key, (), (len(every),))
-        inputs, routers = draws(normals, key, input_shape, router_shape)
-        is_allowed = jnp.all(every < params.num_experts, axis=1)
-        is_member = (places < len(every) ** -share) | (np.arange(len(every)) == 0)
-        outputs = jnp.einsum("rld,nd->rnl", routers, inputs)
-        outputs = outputs.reshape(-1, dims.max_experts)
-        mask = model.masks(outputs, params.num_active, params.num_experts)
-        exists = jnp.arange(dims.max_experts) < params.num_experts
-        left_out = jnp.argmax(~mask & exists, axis=1)
-        labels = jnp.where(jnp.asarray(params.num_active) == 1, jnp.argmax(mask, axis=1), left_out)
-        labels = labels.astype(jnp.int32).reshape(NUM_ROUTERS, -1)
-        is_mask = jnp.any(jnp.all(labels[:, None, :] == every, axis=2), axis=0)
-        return Growth(
-            random=class_sizes(is_member & is_allowed, dims.max_samples, dims.max_experts),
-            masks=class_sizes(is_mask, dims.max_samples, dims.max_experts),
-        )
-
-    return one_round(dims, instance)
+    share, places = draws(uniforms, key, (), (len(every),))
+    inputs, routers = draws(normals, key, input_shape, router_shape)
+    is_allowed = jnp.all(every < params.num_experts, axis=1)
+    is_member = (places < len(every) ** -share) | (np.arange(len(every)) == 0)
+    outputs = jnp.einsum("rld,nd->rnl", routers, inputs)
+    outputs = outputs.reshape(-1, dims.max_experts)
+    mask = model.masks(outputs, params.num_active, params.num_experts)
+    exists = jnp.arange(dims.max_experts) < params.num_experts
+    left_out = jnp.argmax(~mask & exists, axis=1)
+    labels = jnp.where(jnp.asarray(params.num_active) == 1, jnp.argmax(mask, axis=1), left_out)
+    labels = labels.astype(jnp.int32).reshape(NUM_ROUTERS, -1)
+    is_mask = jnp.any(jnp.all(labels[:, None, :] == every, axis=2), axis=0)
+    return Growth(
+        random=class_sizes(is_member & is_allowed, dims.max_samples, dims.max_experts),
+        masks=class_sizes(is_mask, dims.max_samples, dims.max_experts),
+    )
 
 
 class ShatteringTables(NamedTuple):
@@ -408,9 +345,6 @@ def class_sizes(is_member: Bool[Array, " L^n"], num_points: int, num_labels: int
     """Return growth and Natarajan dimension of a class on all its points.
 
     A set of points is shattered (Definition 3) if all 2^size patterns of some cube on it occur.
-
-    Args:
-        is_member: whether each function from points to labels is in the class.
     """
     dtype = jnp.result_type(float)
     tables = ShatteringTables(*(jnp.asarray(table, dtype) for table in shattering_tables(num_points, num_labels)))
@@ -424,40 +358,26 @@ def class_sizes(is_member: Bool[Array, " L^n"], num_points: int, num_labels: int
     )
 
 
-@functools.lru_cache
-def lone_points(dims: Dims) -> System:
+@one_round
+def lone_points(dims: Dims, key: Key[Array, ""], params: Params) -> Gap:
     """Return constant experts, T = 2, k = 1, where a router sends any set of up to `NUM_LONE` inputs to one expert.
 
     Inputs are uniform on `NUM_INPUTS` numbers and all labels are +1. So f errs exactly on the set, or off it, or never,
     or always. Hence m sup_f |L_S - L_S'| is the largest sum, over that number of inputs, of differences between their
     counts in S and S'. The masks shatter `NUM_LONE` points and no more. For a fixed mask L_S = L_S' for all its
     experts, unless one of its points is drawn.
-
-    Raises: InvalidValueError for any other number of experts.
     """
-
-    def instance(key: Key[Array, ""], params: Params) -> Gap:
-        inputs = jax.random.bits(key, (2, dims.max_samples), jnp.uint32)
-        is_drawn = jnp.arange(dims.max_samples) < params.num_samples
-        everywhere = inputs.reshape(-1)
-        exists = jnp.tile(is_drawn, 2)
-        is_same = (everywhere[:, None] == everywhere) & exists & exists[:, None]
-        is_first = exists & (jnp.argmax(is_same, axis=1) == jnp.arange(len(everywhere)))
-        ours = jnp.arange(len(everywhere)) < dims.max_samples
-        difference = jnp.sum(jnp.where(ours, 1, -1) * is_same, axis=1, dtype=jnp.int32) * is_first
-        largest = [jnp.sum(jnp.sort(jnp.maximum(sign * difference, 0))[-NUM_LONE:]) for sign in (1, -1)]
-        gap = jnp.maximum(*largest).astype(jnp.result_type(float))
-        return Gap(gap=gap / jnp.asarray(params.num_samples, jnp.result_type(float)))
-
-    def check(params: Params) -> None:
-        if is_known((params.num_experts, params.num_active)) and params.num_experts != 2:
-            raise InvalidValueError(
-                f"num_experts={params.num_experts} must be 2: one expert for the set, and one for the rest. "
-                "Change num_experts.",
-                argument="num_experts",
-            )
-
-    return one_round(dims, instance, check)
+    inputs = jax.random.bits(key, (2, dims.max_samples), jnp.uint32)
+    is_drawn = jnp.arange(dims.max_samples) < params.num_samples
+    everywhere = inputs.reshape(-1)
+    exists = jnp.tile(is_drawn, 2)
+    is_same = (everywhere[:, None] == everywhere) & exists & exists[:, None]
+    is_first = exists & (jnp.argmax(is_same, axis=1) == jnp.arange(len(everywhere)))
+    ours = jnp.arange(len(everywhere)) < dims.max_samples
+    difference = jnp.sum(jnp.where(ours, 1, -1) * is_same, axis=1, dtype=jnp.int32) * is_first
+    largest = [jnp.sum(jnp.sort(jnp.maximum(sign * difference, 0))[-NUM_LONE:]) for sign in (1, -1)]
+    gap = jnp.maximum(*largest).astype(jnp.result_type(float))
+    return Gap(gap=gap / jnp.asarray(params.num_samples, jnp.result_type(float)))
 
 
 def draws(law: Callable[..., Array], key: Key[Array, ""], *shapes: tuple[int, ...]) -> list[Array]:
@@ -476,23 +396,6 @@ def all_signs(num_samples: int) -> Float[np.ndarray, "2^m m"]:
 
 def _fair_labels(units: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
     return jnp.where(units < 0.5, -1, 1).astype(units.dtype)
-
-
-def _check_lone(params: Params) -> None:
-    if is_known(params.num_active) and int(params.num_active) != 1:
-        raise InvalidValueError(
-            f"num_active={params.num_active} must be 1: one expert is active in a cell. Lower num_active.",
-            argument="num_active",
-        )
-
-
-def _check_dense(params: Params) -> None:
-    if is_known((params.num_active, params.num_experts)) and not 2 <= params.num_active == params.num_experts:
-        raise InvalidValueError(
-            f"num_active={params.num_active} must be num_experts={params.num_experts}, and at least 2: all experts are "
-            "active. Change num_active.",
-            argument="num_active",
-        )
 
 
 def _on_sphere(rows: Float[Array, "n d"]) -> Float[Array, "n d"]:

@@ -5,8 +5,10 @@ the number k of active experts are traced, so one program serves every sparsity.
 one hidden layer of ReLUs, without biases.
 
 Examples:
+    >>> import jax.numpy as jnp
     >>> import numpy as np
-    >>> from moe_theory.generalization import model
+    >>> import moe_theory as mt
+    >>> from moe_theory.generalization import Dims, Params, model
     >>> weights, features = model.ClassifierWeights(experts=(np.eye(2),), router=(np.eye(2),)), np.eye(2)
     >>> logits = model.logits(weights, features)
     >>> model.masks(logits, num_active=1, num_experts=2).tolist()
@@ -16,6 +18,17 @@ Examples:
     [1.0, 1.0]
     >>> model.outputs(weights, features, num_active=1, num_experts=2).tolist()
     [1.0, 1.0]
+    >>> dims = Dims(max_experts=4, num_features=3, max_samples=1)
+    >>> weights = model.draw_weights(mt.root_key(0), dims, Params(num_experts=2))
+    >>> weights.experts[0].shape, bool(weights.experts[0][2:].any())
+    ((4, 3), False)
+    >>> weights = model.ClassifierWeights(experts=(2 * jnp.eye(2),), router=(2 * jnp.eye(2),))
+    >>> model.project(weights, Params(expert_norm=1.0, router_norm=4.0)).experts[0].tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    >>> model.gates_straight_through(jnp.array([[1.0, 3.0, 2.0]]), num_active=1, num_experts=3).tolist()
+    [[0.0, 1.0, 0.0]]
+    >>> model.ramp_loss(np.array([1.0, -1.0, 1.0]), np.array([2.0, 2.0, 0.0])).tolist()
+    [0.0, 1.0, 0.5]
 """
 
 import dataclasses
@@ -120,14 +133,6 @@ def draw_weights(key: Key[Array, ""], dims: Dims, params: Params) -> ClassifierW
 
     A network's matrices have about half of the Frobenius norm that `project` allows. An expert's numbers do not depend
     on `dims.max_experts`, and missing experts are zero.
-
-    Examples:
-        >>> import moe_theory as mt
-        >>> from moe_theory.generalization import Dims, Params, model
-        >>> dims = Dims(max_experts=4, num_features=3, max_samples=1)
-        >>> weights = model.draw_weights(mt.root_key(0), dims, Params(num_experts=2))
-        >>> weights.experts[0].shape, bool(weights.experts[0][2:].any())
-        ((4, 3), False)
     """
     dtype = jnp.result_type(float)
     keys = jax.random.split(key, 4)
@@ -162,13 +167,6 @@ def project(weights: ClassifierWeights, params: Params) -> ClassifierWeights:
     """Project linear experts on |w| <= B, and rows of a linear router on |v| <= W.
 
     Each matrix of an expert network is scaled to a Frobenius norm of at most B, each of a router network to W.
-
-    Examples:
-        >>> import jax.numpy as jnp
-        >>> from moe_theory.generalization import Params, model
-        >>> weights = model.ClassifierWeights(experts=(2 * jnp.eye(2),), router=(2 * jnp.eye(2),))
-        >>> model.project(weights, Params(expert_norm=1.0, router_norm=4.0)).experts[0].tolist()
-        [[1.0, 0.0], [0.0, 1.0]]
     """
     experts = tuple(_shrink(layer, range(1, layer.ndim), params.expert_norm) for layer in weights.experts)
     is_linear = len(weights.router) == 1
@@ -222,12 +220,6 @@ def gates_straight_through(
     """Return `gates`, with a gradient at k = 1 too.
 
     There Eq. (5) is constant, so the gradient is of the softmax over all existing experts. At k >= 2 it is Eq. (5)'s.
-
-    Examples:
-        >>> import jax.numpy as jnp
-        >>> from moe_theory.generalization import model
-        >>> model.gates_straight_through(jnp.array([[1.0, 3.0, 2.0]]), num_active=1, num_experts=3).tolist()
-        [[0.0, 1.0, 0.0]]
     """
     exists = jnp.arange(logits.shape[1], dtype=jnp.int32) < num_experts
     smooth = _softmax(logits, jnp.broadcast_to(exists, logits.shape))
@@ -247,14 +239,7 @@ def outputs(
 
 
 def ramp_loss(labels: Float[Array, "*shape"], outputs: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-    """Return (1 - y f)/2, clipped to [0, 1]: `LIPSCHITZ` in f, and 1/2 on average over a fair label whatever f.
-
-    Examples:
-        >>> import numpy as np
-        >>> from moe_theory.generalization import model
-        >>> model.ramp_loss(np.array([1.0, -1.0, 1.0]), np.array([2.0, 2.0, 0.0])).tolist()
-        [0.0, 1.0, 0.5]
-    """
+    """Return (1 - y f)/2, clipped to [0, 1]: `LIPSCHITZ` in f, and 1/2 on average over a fair label whatever f."""
     return jnp.clip((1 - labels * outputs) / 2, 0, 1)
 
 

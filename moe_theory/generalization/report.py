@@ -6,7 +6,7 @@ import math
 import string
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from moe_theory.generalization import calculator
 from moe_theory.generalization.calculator import EvaluatedBound, Setting
@@ -143,7 +143,7 @@ def remarks(bounds: Sequence[EvaluatedBound]) -> list[tuple[str, str]]:
     return lines
 
 
-def _body(setting: Setting, bounds: Sequence[EvaluatedBound], notes: Sequence[str]) -> dict[str, Any]:
+def _body(setting: Setting, bounds: Sequence[EvaluatedBound], notes: Sequence[str]) -> dict[str, object]:
     rows = [
         {
             "id": bound.form.id,

@@ -5,8 +5,41 @@ m samples, a loss in [0, 1] that is C-Lipschitz in the model's output. Everythin
 and sizes may be arrays, which broadcast. Arguments outside their domains raise InvalidValueError.
 
 Source: J. Zhao, P. Wang, Z. Wang, "Generalization Error Analysis for Sparse Mixture-of-Experts", 2024.
+
+Examples:
+    >>> import math
+    >>> from moe_theory.generalization import theory
+    >>> bound = theory.theorem_1(2, 2, num_samples=200, rademacher=0.1, natarajan=0)
+    >>> round(bound, 3)  # 0.4 + 2 sqrt(log(80) / 400)
+    0.609
+    >>> layers = {"operator_norms": [1.0], "row_norms": [1.0]}
+    >>> experts, router = theory.lemma_3(10**6, feature_norm=1.0, **layers), theory.lemma_2(10, 8)
+    >>> bound = theory.corollary_4(8, 1, 10**6, feature_norm=1.0, num_parameters=10, **layers)
+    >>> bound == theory.theorem_1(8, 1, 10**6, experts, router)
+    True
+    >>> theory.lemma_2(num_parameters=10, num_outputs=8)
+    800.0
+    >>> round(theory.lemma_3(25, feature_norm=2.0, operator_norms=[3.0], row_norms=[3.0]), 6)  # 2 / sqrt(25) * 3
+    1.2
+    >>> round(math.exp(theory.lemma_6(num_points=3, num_labels=2, natarajan=1)), 6)  # 3 * 2^2
+    12.0
+    >>> round(math.exp(theory.log_labelings(3, math.log(2), natarajan=1)), 6)
+    12.0
+    >>> round(math.exp(theory.equation_16(4, 2, num_samples=3, natarajan=1)), 6)  # 6^2 * 6
+    216.0
+    >>> round(math.exp(theory.log_masks(num_experts=4, num_active=2)), 6)
+    6.0
+    >>> theory.sparsity_term(num_experts=4, num_active=4)
+    2.0
+    >>> round(theory.tail_printed(num_samples=50, excess=0.1), 6)  # 1 / e
+    0.367879
+    >>> round(theory.ghost_factor(num_samples=200, gap=0.1), 6)  # 1 - 2 / e
+    0.264241
+    >>> theory.smallest_num_samples(lambda num_samples: 10 / num_samples)
+    11
 """
 
+import bisect
 from collections.abc import Callable, Sequence
 from typing import Annotated
 
@@ -56,12 +89,6 @@ def theorem_1(
         form: "printed" for Eq. (23), or "binomial" for Eq. (22), with 2 d_N log binom(T, k) as the first term.
     Source: Eq. (8), (22), (23) and Lemma 5.
     Raises: UnknownNameError for another form.
-
-    Examples:
-        >>> from moe_theory.generalization import theory
-        >>> bound = theory.theorem_1(2, 2, num_samples=200, rademacher=0.1, natarajan=0)
-        >>> round(bound, 3)  # 0.4 + 2 sqrt(log(80) / 400)
-        0.609
     """
     if form not in FORMS:
         raise unknown_name("form", form, FORMS)
@@ -91,14 +118,6 @@ def corollary_4(
         num_parameters: p of the router network, whose outputs, d of Lemma 2, are T.
     Source: Eq. (9).
     Raises: as `theorem_1` and `lemma_3`.
-
-    Examples:
-        >>> from moe_theory.generalization import theory
-        >>> layers = {"operator_norms": [1.0], "row_norms": [1.0]}
-        >>> experts, router = theory.lemma_3(10**6, feature_norm=1.0, **layers), theory.lemma_2(10, 8)
-        >>> bound = theory.corollary_4(8, 1, 10**6, feature_norm=1.0, num_parameters=10, **layers)
-        >>> bound == theory.theorem_1(8, 1, 10**6, experts, router)
-        True
     """
     experts = lemma_3(num_samples, feature_norm, operator_norms, row_norms)
     router = lemma_2(num_parameters, num_experts)
@@ -110,11 +129,6 @@ def lemma_2(num_parameters: Amounts, num_outputs: Amounts) -> Real:
     """Return d p^2, the Natarajan dimension of a ReLU network with p parameters and d outputs, O() read as 1.
 
     Source: Lemma 2.
-
-    Examples:
-        >>> from moe_theory.generalization import theory
-        >>> theory.lemma_2(num_parameters=10, num_outputs=8)
-        800.0
     """
     return plain(np.asarray(num_outputs, float) * np.asarray(num_parameters, float) ** 2)
 
@@ -128,11 +142,6 @@ def lemma_3(num_samples: Counts, feature_norm: Amounts, operator_norms: Norms, r
         row_norms: b_i, bounds on the sums of the l2 norms of the layers' rows.
     Source: Lemma 3. The cited bound of Bartlett et al. (2017) has further logarithms of m and of the width.
     Raises: InvalidValueError unless norms are positive, with one of each a layer.
-
-    Examples:
-        >>> from moe_theory.generalization import theory
-        >>> round(theory.lemma_3(25, feature_norm=2.0, operator_norms=[3.0], row_norms=[3.0]), 6)  # 2 / sqrt(25) * 3
-        1.2
     """
     operators = np.asarray(operator_norms, float)
     rows = np.asarray(row_norms, float)
@@ -150,12 +159,6 @@ def lemma_6(num_points: Counts, num_labels: Counts, natarajan: Amounts) -> Real:
     """Return log of Natarajan's bound m^d k^(2d) on the number of labelings of m points by a class of dimension d.
 
     Source: Lemma 6, Eq. (33).
-
-    Examples:
-        >>> import math
-        >>> from moe_theory.generalization import theory
-        >>> round(math.exp(theory.lemma_6(num_points=3, num_labels=2, natarajan=1)), 6)  # 3 * 2^2
-        12.0
     """
     return log_labelings(num_points, np.log(num_labels), natarajan)
 
@@ -165,26 +168,13 @@ def log_labelings(num_points: Counts, log_labels: Amounts, natarajan: Amounts) -
     """Return 2 d log k + d log m: `lemma_6` as a function of `log_labels`, since k may overflow.
 
     Source: Lemma 6, Eq. (33).
-
-    Examples:
-        >>> import math
-        >>> from moe_theory.generalization import theory
-        >>> round(math.exp(theory.log_labelings(3, math.log(2), natarajan=1)), 6)
-        12.0
     """
     return plain(2 * natarajan * np.asarray(log_labels) + natarajan * np.log(num_points))
 
 
 @checked
 def equation_16(num_experts: Counts, num_active: Active, num_samples: Counts, natarajan: Amounts) -> Real:
-    """Return log of the bound binom(T, k)^(2 d_N) (2m)^(d_N) on the mask patterns of 2m points. Source: Eq. (16).
-
-    Examples:
-        >>> import math
-        >>> from moe_theory.generalization import theory
-        >>> round(math.exp(theory.equation_16(4, 2, num_samples=3, natarajan=1)), 6)  # 6^2 * 6
-        216.0
-    """
+    """Return log of the bound binom(T, k)^(2 d_N) (2m)^(d_N) on the mask patterns of 2m points. Source: Eq. (16)."""
     return log_labelings(2 * np.asarray(num_samples, float), log_masks(num_experts, num_active), natarajan)
 
 
@@ -193,12 +183,6 @@ def log_masks(num_experts: Counts, num_active: Active, form: Annotated[str, OneO
     """Return log binom(T, k), the number of masks of one input, or its "printed" upper bound k (1 + log(T/k)).
 
     Source: between Eq. (22) and Eq. (23).
-
-    Examples:
-        >>> import math
-        >>> from moe_theory.generalization import theory
-        >>> round(math.exp(theory.log_masks(num_experts=4, num_active=2)), 6)
-        6.0
     """
     experts = np.asarray(num_experts, float)
     active = np.asarray(num_active, float)
@@ -213,36 +197,19 @@ def sparsity_term(num_experts: Counts, num_active: Active) -> Real:
     """Return sqrt(k (1 + log(T/k))), the paper's scaling of the error with sparsity.
 
     Source: Section 1 and the remark on sparsity awareness.
-
-    Examples:
-        >>> from moe_theory.generalization import theory
-        >>> theory.sparsity_term(num_experts=4, num_active=4)
-        2.0
     """
     return plain(np.sqrt(log_masks(num_experts, num_active, "printed")))
 
 
 @checked
 def tail_printed(num_samples: Counts, excess: Amounts) -> Real:
-    """Return exp(-2 m x^2), the printed bound on P(phi(S, S') - E phi >= x). Source: Eq. (20).
-
-    Examples:
-        >>> from moe_theory.generalization import theory
-        >>> round(theory.tail_printed(num_samples=50, excess=0.1), 6)  # 1 / e
-        0.367879
-    """
+    """Return exp(-2 m x^2), the printed bound on P(phi(S, S') - E phi >= x). Source: Eq. (20)."""
     return plain(np.exp(-2 * np.asarray(num_samples, float) * np.asarray(excess, float) ** 2))
 
 
 @checked
 def ghost_factor(num_samples: Counts, gap: Amounts) -> Real:
-    """Return 1 - 2 exp(-eps^2 m / 2), the factor of ghost sampling. Source: Lemma 7, Eq. (34).
-
-    Examples:
-        >>> from moe_theory.generalization import theory
-        >>> round(theory.ghost_factor(num_samples=200, gap=0.1), 6)  # 1 - 2 / e
-        0.264241
-    """
+    """Return 1 - 2 exp(-eps^2 m / 2), the factor of ghost sampling. Source: Lemma 7, Eq. (34)."""
     return plain(1 - 2 * np.exp(-(np.asarray(gap, float) ** 2) * np.asarray(num_samples, float) / 2))
 
 
@@ -251,11 +218,6 @@ def smallest_num_samples(bound: Callable[[int], Real], threshold: Annotated[floa
     """Return the smallest m at which `bound`, decreasing in m, is below `threshold`, or None up to 2^62.
 
     Source: a search by doubling and bisection.
-
-    Examples:
-        >>> from moe_theory.generalization import theory
-        >>> theory.smallest_num_samples(lambda num_samples: 10 / num_samples)
-        11
     """
     low = 0
     high = 1
@@ -264,7 +226,4 @@ def smallest_num_samples(bound: Callable[[int], Real], threshold: Annotated[floa
             return None
         low = high
         high = 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if float(bound(middle)) >= threshold else (low, middle)
-    return high
+    return bisect.bisect_left(range(high + 1), True, low + 1, high, key=lambda size: float(bound(size)) < threshold)

@@ -36,7 +36,6 @@ from moe_theory.merging.rewards import Reward as Reward
 from moe_theory.merging.system import Info as Info
 from moe_theory.merging.system import State as State
 from moe_theory.merging.system import system as system
-from moe_theory.merging.weights import check_weights as check_weights
 from moe_theory.merging.weights import merge as merge
 from moe_theory.merging.weights import weighted_sum as weighted_sum
 

@@ -46,10 +46,7 @@ class Info(NamedTuple):
 
 @functools.lru_cache
 def one_rule(dims: Dims, selection: str) -> System:
-    """Return the tree alone as a system, with leaves picked by one of the `SELECTIONS`.
-
-    Raises: UnknownNameError for another rule.
-    """
+    """Return the tree alone as a system, with leaves picked by one of the `SELECTIONS`."""
     if selection not in SELECTIONS:
         raise unknown_name("selection", selection, SELECTIONS)
 

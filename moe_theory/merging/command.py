@@ -74,6 +74,8 @@ def merge(
     names = None if policy == ALL else list(dict.fromkeys((policy, policies.AVERAGE)))
     by_policy = compare(open_stream, names, num_slots=slots, seed=seed)
     if policy == ALL:
-        return report.document(by_policy, {"policies": report.compared(by_policy)}, folder)
+        return report.document(
+            by_policy, {"policies": [summary._asdict() for summary in report.summarized(by_policy)]}, folder
+        )
     body = {"policy": policy, **report.served(by_policy[policy], by_policy[policies.AVERAGE])}
     return report.document(by_policy, body, folder)

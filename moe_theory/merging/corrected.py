@@ -4,8 +4,40 @@ They hold for Alg. 1 with the threshold (2), every delta in (0, 1] and any way t
 room. Numbers are float64 on the host. A leaf made by the split in slot s can be picked from slot s + 1 on, and P is the
 number of its pulls. It is split in the first slot t in which it is picked and P >= tau_h(t). With A = C^2 / nu_1^2,
 tau_h(t) = A log(t/delta) rho^(-2h). Arguments outside their domains raise InvalidValueError.
+
+Examples:
+    >>> from moe_theory.merging import Params, corrected
+    >>> times = corrected.split_times(1000, Params(confidence=1.0))
+    >>> int(times[0]), len(times) == corrected.depth_bound(1000, Params(confidence=1.0))
+    (1, True)
+    >>> corrected.depth_bound(1000, Params()) <= corrected.simple_depth_bound(1000, Params())
+    True
+    >>> corrected.simple_depth_bound(1, Params(confidence=1.0))  # the root is split in the first slot
+    1
+    >>> corrected.leaf_bound(1, Params(confidence=1.0))  # the root is split in the first slot
+    2
+    >>> corrected.discretization_bound(1, Params(smoothness=3.0))  # one pull, of the root
+    3.0
+    >>> corrected.discretization_bound(1000, Params()) <= corrected.simple_discretization_bound(1000, Params())
+    True
+    >>> round(corrected.regret_exponent(0.5), 6)  # log(4) / log(8)
+    0.666667
+    >>> corrected.cyclic_exponent(8), corrected.simplex_exponent(9)
+    (0.9, 0.9)
+    >>> corrected.cyclic_leaves(num_experts=2, depth=2)  # of four squares two only touch it, at (1/2, 1/2)
+    4
+    >>> box = corrected.cyclic_diameter(num_experts=2, depth=2)
+    >>> box.side, round(box.diagonal, 6)  # of a square of side 1/2
+    (0.5, 0.707107)
+    >>> corrected.least_smoothness(num_experts=2, smoothness_ratio=0.5)
+    Diameter(side=inf, diagonal=inf)
+    >>> round(corrected.least_ratio(num_experts=2), 6)  # 2^(-1/2)
+    0.707107
+    >>> corrected.regret_bound(1, neural=2.0, params=Params(smoothness=3.0))
+    5.0
 """
 
+import bisect
 import functools
 import math
 from typing import Annotated, NamedTuple
@@ -44,12 +76,6 @@ def split_times(num_rounds: Size, params: Params) -> Int[np.ndarray, " H"]:
     reaches e_h if the deepest leaf is pulled in every slot until it is split.
 
     Source: replaces the proof of Lemma 2.
-
-    Examples:
-        >>> from moe_theory.merging import Params, corrected
-        >>> times = corrected.split_times(1000, Params(confidence=1.0))
-        >>> int(times[0]), len(times) == corrected.depth_bound(1000, Params(confidence=1.0))
-        (1, True)
     """
     times = []
     last = 0
@@ -66,11 +92,6 @@ def depth_bound(num_rounds: Size, params: Params) -> int:
     It equals the number of `split_times` up to T, as a leaf at depth h + 1 exists once one at depth h was split.
 
     Source: replaces Lemma 2, Eq. (7).
-
-    Examples:
-        >>> from moe_theory.merging import Params, corrected
-        >>> corrected.depth_bound(1000, Params()) <= corrected.simple_depth_bound(1000, Params())
-        True
     """
     return len(split_times(num_rounds, params))
 
@@ -87,11 +108,6 @@ def simple_depth_bound(num_rounds: Size, params: Params) -> int:
     the leaf's children are at most one deeper.
 
     Source: replaces Lemma 2, Eq. (7).
-
-    Examples:
-        >>> from moe_theory.merging import Params, corrected
-        >>> corrected.simple_depth_bound(1, Params(confidence=1.0))  # the root is split in the first slot
-        1
     """
     if num_rounds == 1:  # log(T/delta) may be 0
         return 1
@@ -111,11 +127,6 @@ def leaf_bound(num_rounds: Size, params: Params) -> int:
     depths first gives the most splits.
 
     Source: replaces Lemma 1, Eq. (5).
-
-    Examples:
-        >>> from moe_theory.merging import Params, corrected
-        >>> corrected.leaf_bound(1, Params(confidence=1.0))  # the root is split in the first slot
-        2
     """
     splits = 0
     rounds_left = num_rounds
@@ -142,11 +153,6 @@ def discretization_bound(num_rounds: Size, params: Params, is_cyclic: Switch = F
     Args:
         is_cyclic: use `cyclic_leaves` in place of 2^h, as leaves that miss the simplex are not picked.
     Source: replaces the step to (10).
-
-    Examples:
-        >>> from moe_theory.merging import Params, corrected
-        >>> corrected.discretization_bound(1, Params(smoothness=3.0))  # one pull, of the root
-        3.0
     """
     total = 0.0
     rounds_left = num_rounds
@@ -171,11 +177,6 @@ def simple_discretization_bound(num_rounds: Size, params: Params) -> float:
     (2/rho^2)^H = T / (A log(T/delta)) both parts are of the order T rho^H, which gives `regret_exponent`.
 
     Source: replaces the step to (10).
-
-    Examples:
-        >>> from moe_theory.merging import Params, corrected
-        >>> corrected.discretization_bound(1000, Params()) <= corrected.simple_discretization_bound(1000, Params())
-        True
     """
     ratio = float(params.smoothness_ratio)
     least = math.inf
@@ -200,11 +201,6 @@ def regret_exponent(smoothness_ratio: Ratio) -> float:
     sqrt(T) log T does not follow.
 
     Source: replaces the remark after Theorem 1: R = O(d sqrt(T) log T + T^a (log T)^(1-a)), `regret_bound`.
-
-    Examples:
-        >>> from moe_theory.merging import corrected
-        >>> round(corrected.regret_exponent(0.5), 6)  # log(4) / log(8)
-        0.666667
     """
     return math.log(2 / smoothness_ratio) / math.log(2 / smoothness_ratio**2)
 
@@ -214,11 +210,6 @@ def cyclic_exponent(num_experts: Experts) -> float:
     """Return (K+1)/(K+2), the `regret_exponent` at 2^(-1/K), the least rho for cyclic splits of the box.
 
     Source: `regret_exponent` and `least_ratio`.
-
-    Examples:
-        >>> from moe_theory.merging import corrected
-        >>> corrected.cyclic_exponent(8), corrected.simplex_exponent(9)
-        (0.9, 0.9)
     """
     return (num_experts + 1) / (num_experts + 2)
 
@@ -248,11 +239,6 @@ def cyclic_leaves(num_experts: Experts, depth: SizeOrZero) -> int:
 
     Source: Sec. IV-B, worked out.
     Raises: InvalidValueError for fewer than two experts, or depths at which M exceeds `FINEST`.
-
-    Examples:
-        >>> from moe_theory.merging import corrected
-        >>> corrected.cyclic_leaves(num_experts=2, depth=2)  # of four squares two only touch it, at (1/2, 1/2)
-        4
     """
     turns, extra = divmod(depth, num_experts)
     side = 2 ** (turns + 1)
@@ -282,12 +268,6 @@ def cyclic_diameter(num_experts: Experts, depth: SizeOrZero) -> Diameter:
     diagonal is 2^-m sqrt(K - r + r/4).
 
     Source: Assumption 1, ii a), worked out.
-
-    Examples:
-        >>> from moe_theory.merging import corrected
-        >>> box = corrected.cyclic_diameter(num_experts=2, depth=2)
-        >>> box.side, round(box.diagonal, 6)  # of a square of side 1/2
-        (0.5, 0.707107)
     """
     turns, extra = divmod(depth, num_experts)
     return Diameter(2.0**-turns, 2.0**-turns * math.sqrt(num_experts - extra + extra / 4))
@@ -302,11 +282,6 @@ def least_smoothness(num_experts: Experts, smoothness_ratio: Ratio) -> Diameter:
     largest sqrt(K - 3h/4) rho^-h for diagonals.
 
     Source: Assumption 1, ii a), worked out.
-
-    Examples:
-        >>> from moe_theory.merging import corrected
-        >>> corrected.least_smoothness(num_experts=2, smoothness_ratio=0.5)
-        Diameter(side=inf, diagonal=inf)
     """
     if smoothness_ratio < least_ratio(num_experts):
         return Diameter(math.inf, math.inf)
@@ -330,11 +305,6 @@ def least_ratio(num_experts: Experts, power: PositiveAmount = 1.0, on_simplex: S
         on_simplex: ask only for the boxes' parts of the simplex: 2^(-q/(K-1)), as 2^h parts of diameter nu_1 rho^h have
             at most 2^h (c nu_1 rho^h)^((K-1)/q) of its volume in K - 1 dimensions.
     Source: Assumption 1, ii a). It rules out the rho of the experiments, 0.3 to 0.9, at K = 8 and q = 1.
-
-    Examples:
-        >>> from moe_theory.merging import corrected
-        >>> round(corrected.least_ratio(num_experts=2), 6)  # 2^(-1/2)
-        0.707107
     """
     return 2.0 ** (-power / (num_experts - on_simplex))
 
@@ -352,11 +322,6 @@ def regret_bound(num_rounds: Size, neural: Amount, params: Params, linearization
     Args:
         neural: `RegretBound.neural` of Theorem 1. linearization: sum_t Gamma-bar.
     Source: replaces Theorem 1's T + 1 and the remark after it.
-
-    Examples:
-        >>> from moe_theory.merging import Params, corrected
-        >>> corrected.regret_bound(1, neural=2.0, params=Params(smoothness=3.0))
-        5.0
     """
     return neural + 2 * linearization + discretization_bound(num_rounds, params)
 
@@ -371,14 +336,9 @@ def _first_split(last: int, depth: int, num_rounds: int, params: Params) -> int 
         return None
     if is_reached(last + 1):
         return last + 1
-    low = last + 1
-    high = num_rounds
-    if not is_reached(high):
+    if not is_reached(num_rounds):
         return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if is_reached(middle) else (middle, high)
-    return high
+    return bisect.bisect_left(range(num_rounds + 1), True, last + 2, num_rounds, key=is_reached)
 
 
 def _least_pulls(time: float, depth: int, params: Params) -> int:

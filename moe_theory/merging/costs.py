@@ -9,7 +9,7 @@ import itertools
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -18,15 +18,13 @@ import optax
 from jaxtyping import Array, Float, Int
 
 from moe_theory.core import faults
-from moe_theory.core.errors import InvalidValueError
-from moe_theory.core.machine import available_cores
 from moe_theory.core.programs import jit
 from moe_theory.core.random import replicate_keys, root_key
 from moe_theory.core.system import System
 from moe_theory.merging import policies, rewards, uncertainty
 from moe_theory.merging.params import Dims, Params
 from moe_theory.merging.serving import merge, routing
-from moe_theory.merging.serving.methods import MERGED, Deployment, ServingMethod, begin_slot, loaded_bytes, named
+from moe_theory.merging.serving.methods import MERGED, METHODS, Deployment, ServingMethod, begin_slot, loaded_bytes
 from moe_theory.merging.system import State, system
 from moe_theory.merging.testbed import training, transformer
 from moe_theory.merging.testbed.tasks import TRAIN, Examples, Recipe, examples
@@ -34,9 +32,6 @@ from moe_theory.merging.testbed.transformer import Model, Norm
 from moe_theory.runs import Run
 from moe_theory.runs.cells import Cell
 from moe_theory.verification.claim import Measure, Runs
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 NUM_REPEATS = 30
 WARM_UP = 2  # calls of every program before anything is timed
@@ -64,69 +59,38 @@ class Program(NamedTuple):
 
 
 class Timer:
-    """Compiled programs of several methods on one batch, ready to be timed.
-
-    Args:
-        methods: names of `METHODS` that include `merged`, which has equal weights.
-        tags: each request's task. Methods for one task use the first request's.
-    Raises: InvalidValueError unless `merged` is among the methods, or UnknownNameError for unknown methods.
-    """
+    """Compiled programs of methods, named as in `METHODS` with `merged` among them, on one batch."""
 
     def __init__(self, methods: Sequence[str], deployment: Deployment, inputs: Any, tags: Any) -> None:
-        self.names = list(methods)
-        if MERGED not in self.names:
-            raise InvalidValueError(
-                f"methods must have {MERGED!r} among them, which all ratios are to. Add it.", argument="methods"
-            )
-        self.batch_size = len(inputs)
-        self.merges: dict[int, Program] = {}  # by the numbers of the methods that merge slot by slot
-        self.serves: list[Program] = []
+        self.merges: dict[str, Program] = {}  # of the methods that merge slot by slot
+        self.serves: dict[str, Program] = {}
         weights = merge.equal_weights(deployment.model)
         programs: dict[int, Any] = {}  # by the function: methods that share one share a program
-        for number, method in enumerate(map(named, self.names)):
+        for method in (METHODS[name] for name in methods):
             loaded = method.prepare(deployment)
             if method.merge is not None:
-                self.merges[number] = _compiled(programs, method.merge, (loaded, weights))
+                self.merges[method.name] = _compiled(programs, method.merge, (loaded, weights))
             arguments = (begin_slot(method, loaded, weights), jnp.asarray(inputs), jnp.asarray(tags))
-            self.serves.append(_compiled(programs, method.serve, arguments))
+            self.serves[method.name] = _compiled(programs, method.serve, arguments)
 
-    def measure(self, repeats: int = NUM_REPEATS, seed: int = 0, clock: Clock = time.perf_counter) -> "xr.Dataset":
-        """Time one batch with every method.
-
-        Args:
-            clock: `time.process_time` ignores other processes. On one core (`on_one_core`) it equals the wall clock if
-                nothing else runs.
-        Returns: `serving` and `merging` seconds (0 without merging by slot) over (repeat, approach), `ratio` of their
-            sum to one merged expert's in the same repetition, and `serving_ratio` without merging. Over approach also
-            `loaded_bytes` of a slot, and `peak_bytes` and `merging_peak_bytes` of the programs.
-        Raises: InvalidValueError for no repetitions.
-        """
-        count = len(self.names)
-        seconds = interleaved([*self.serves, *self.merges.values()], repeats, seed, clock)
-        serving = seconds[:, :count]
-        merging = np.zeros((repeats, count))
-        for place, number in enumerate(self.merges):
-            merging[:, number] = seconds[:, count + place]
-        reference = self.names.index(MERGED)
-        total = serving + merging
-        over_repeats = ("repeat", "approach")
-        over_methods = "approach"
-        merge_peaks = [self.merges[number].peak_bytes if number in self.merges else 0 for number in range(count)]
-        import xarray as xr  # takes half a second to import
-
-        return xr.Dataset(
-            {
-                "serving": (over_repeats, serving),
-                "merging": (over_repeats, merging),
-                "ratio": (over_repeats, total / total[:, [reference]]),
-                "serving_ratio": (over_repeats, serving / serving[:, [reference]]),
-                "loaded_bytes": (over_methods, [loaded_bytes(program.arguments[0]) for program in self.serves]),
-                "peak_bytes": (over_methods, [program.peak_bytes for program in self.serves]),
-                "merging_peak_bytes": (over_methods, merge_peaks),
-            },
-            {"approach": self.names},
-            {"batch_size": self.batch_size, "cores": available_cores(), "device": jax.devices()[0].device_kind},
-        )
+    def measure(self, repeats: int, seed: int, clock: Clock) -> "dict[str, MethodCosts]":
+        """Time one batch with every method once a repetition. Raises: InvalidValueError for no repetitions."""
+        columns = interleaved([*self.serves.values(), *self.merges.values()], repeats, seed, clock).T[:, None]
+        serving = dict(zip(self.serves, columns, strict=False))
+        merging = dict.fromkeys(self.serves, np.zeros((1, repeats)))
+        merging |= dict(zip(self.merges, columns[len(self.serves) :], strict=True))
+        reference = serving[MERGED] + merging[MERGED]
+        return {
+            name: MethodCosts(
+                serving=serving[name],
+                merging=merging[name],
+                ratio=(serving[name] + merging[name]) / reference,
+                serving_ratio=serving[name] / serving[MERGED],
+                loaded_bytes=np.full((1, repeats), float(loaded_bytes(program.arguments[0]))),
+                peak_bytes=np.full((1, repeats), float(program.peak_bytes)),
+            )
+            for name, program in self.serves.items()
+        }
 
 
 def _compiled(programs: dict[int, Any], function: Callable[..., Any], arguments: tuple[Any, ...]) -> Program:
@@ -138,12 +102,7 @@ def _compiled(programs: dict[int, Any], function: Callable[..., Any], arguments:
 def interleaved(
     runs: Sequence[Callable[[], None]], repeats: int, seed: int, clock: Clock = time.perf_counter
 ) -> Float[np.ndarray, "repeats runs"]:
-    """Return the seconds of one call of each run in every repetition, in a new random order.
-
-    Raises: InvalidValueError for no repetitions.
-    """
-    if repeats < 1:
-        raise InvalidValueError(f"repeats={repeats} must be at least 1. Raise repeats.", argument="repeats")
+    """Return the seconds of one call of each run in every repetition, in a new random order."""
     order = np.random.default_rng(seed)
     seconds = np.zeros((repeats, len(runs)))
     for run in runs:
@@ -206,12 +165,7 @@ def latencies(methods: Sequence[str], setting: Recipe) -> Measure:
         for cell in cells:
             timer = _timer(timed, setting, int(cell.params.slot_size))
             with on_one_core():
-                table = timer.measure(count, _order(seed, first), time.process_time)
-            records = {}
-            for name in timed:
-                costs = table.sel(approach=name)
-                arrays = [np.asarray(costs[field], np.float64) for field in MethodCosts._fields]
-                records[name] = MethodCosts(*(np.broadcast_to(array, (1, costs.sizes["repeat"])) for array in arrays))
+                records = timer.measure(count, _order(seed, first), time.process_time)
             rows[cell.name] = _run(cell, first, count, records)
         return rows
 
@@ -312,7 +266,7 @@ def _step_programs(methods: tuple[str, ...], setting: Recipe, batch_size: int) -
         arguments = ((norms, routers), model)
         return Program(jax.jit(jax.value_and_grad(loss)).lower(*arguments).compile(faults.avoiding()), arguments)
 
-    return [of(named(name)) for name in methods]
+    return [of(METHODS[name]) for name in methods]
 
 
 def _with_norms(model: Model, norms: list[Norm]) -> Model:

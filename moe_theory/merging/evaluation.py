@@ -18,8 +18,6 @@ import optax
 from jaxtyping import Array, Float, Key
 
 from moe_theory.core import programs
-from moe_theory.core.constraints import is_known
-from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.random import root_key
 from moe_theory.core.routes import num_late
 from moe_theory.core.system import simulate_batch
@@ -28,7 +26,7 @@ from moe_theory.merging import costs, policies, rewards
 from moe_theory.merging.params import EFFECTIVE_SPLIT, Dims, Params
 from moe_theory.merging.rewards import Feedback, Reward, Tasks, slot_reward
 from moe_theory.merging.serving import merge
-from moe_theory.merging.serving.methods import MERGED, METHODS, Deployment, Loaded, named
+from moe_theory.merging.serving.methods import MERGED, METHODS, Deployment, Loaded
 from moe_theory.merging.serving.routers import deployed
 from moe_theory.merging.system import Info, State, system
 from moe_theory.merging.testbed import transformer
@@ -42,10 +40,9 @@ if TYPE_CHECKING:
     import xarray as xr
 
 MAX_SLOT_SIZE = 128  # requests that a slot has room for
-NUM_VALUED = 16  # validation inputs of each task that `Reward.value` averages over
 BEST = "best-merge"
 # Name -> (policy, overrides of the parameters).
-POLICIES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+POLICIES: Mapping[str, tuple[str, Mapping[str, float]]] = {
     "tanbr": (policies.TANBR, {}),
     "tanbr-effective": (policies.TANBR, {"split_rule": EFFECTIVE_SPLIT}),
     "tanbr-warm": (policies.TANBR, {"warm_start": True}),
@@ -53,7 +50,7 @@ POLICIES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "mix": (policies.MIX, {}),
     "uniform": (policies.UNIFORM, {}),
 }
-MIXES: Mapping[str, Mapping[str, Any]] = {"fixed": {}, "drifting": {"mix_drift": 1.0}}
+MIXES: Mapping[str, Mapping[str, float]] = {"fixed": {}, "drifting": {"mix_drift": 1.0}}
 STATIC_SLOTS = 40  # slots of each seed that are served by methods that learn nothing online
 SEARCHED = 512  # random weights among which the best merge is searched
 ASCENT_STEPS = 80
@@ -69,102 +66,79 @@ class SlotAccuracy(NamedTuple):
 def evaluate(
     deployment: Deployment,
     data: Examples,
-    methods: Sequence[str] = tuple(METHODS),
-    chosen_policies: Sequence[str] = tuple(POLICIES),
-    seeds: int = 3,
-    num_slots: int = 1500,
-    repeats: int = costs.NUM_REPEATS,
+    methods: Sequence[str],
+    chosen_policies: Sequence[str],
+    seeds: int,
+    num_slots: int,
+    repeats: int,
     slot_size: int = MAX_SLOT_SIZE,
     seed: int = 0,
     make_params: Callable[..., Params] = Params,
 ) -> "xr.Dataset":
-    """Evaluate every method and policy on a model, under a fixed and a drifting mix.
-
-    Raises: UnknownNameError for unknown names, or InvalidValueError for arguments that cannot be run.
-    """
-    if not chosen_policies:
-        raise InvalidValueError(
-            "chosen_policies must name a policy, whose mixes all methods serve. Add uniform.",
-            argument="chosen_policies",
-        )
+    """Return means over seeds and medians over repetitions of every method and policy, under each of `MIXES`."""
     import xarray as xr  # takes half a second to import
 
     num_experts = merge.num_experts_of(deployment.model)
     num_tasks = int(np.max(data.tasks)) + 1
     dims = Dims(num_experts, num_tasks, max_rounds=num_slots)
-    # One for all policies, which then share their programs; nobody reads its `value` here, so one input will do.
-    reward = of_model(deployment.model, data, num_tasks, slot_size, num_valued=1)
+    reward = of_model(deployment.model, data, num_tasks, slot_size)  # one for all, which then share their programs
     sizes = {"num_experts": num_experts, "max_active": num_experts, "slot_size": slot_size}
     root = root_key(seed)
-    tables = []
-    for overrides in MIXES.values():
+    answers = {}
+    for mix, overrides in MIXES.items():
 
-        def run(name: str, overrides: Mapping[str, Any] = overrides) -> SlotAccuracy:
+        def run(name: str, overrides: Mapping[str, float] = overrides) -> SlotAccuracy:
             policy, options = POLICIES[name]
             params = make_params(**{**sizes, **overrides, **options})
             served = system(dims, reward, policy)
             return simulate_batch(served, root, seeds, params, num_slots, observe=observe)[1]
 
         runs = dict(zip(chosen_policies, on_all_cores(run, chosen_policies), strict=True))  # all meet the same mixes
-        tables.append(_accuracies(deployment, data, methods, runs=runs, slot_size=slot_size, root=root))
-    table = xr.concat(tables, "mix").assign_coords(mix=list(MIXES))
-    timed = _costs(deployment, data, methods, list(table.approach.values), slot_size, repeats=repeats, seed=seed)
-    return table.merge(timed).assign_attrs(timed.attrs, num_slots=num_slots, slot_size=slot_size, seeds=seeds)
+        answers[mix] = _answers(deployment, data, methods, runs=runs, slot_size=slot_size, root=root)
+    approaches = list(answers[next(iter(MIXES))])
+    rows = np.array([[answers[mix][name] for name in approaches] for mix in MIXES])  # (mix, approach, measure, seed)
+    variables: dict[str, Any] = _costs(deployment, data, methods, approaches, slot_size, repeats=repeats, seed=seed)
+    for place, name in enumerate(("accuracy", "late_accuracy")):
+        samples = rows[:, :, place]
+        variables[name] = (("mix", "approach"), samples.mean(axis=-1))
+        variables[f"{name}_error"] = (("mix", "approach"), samples.std(axis=-1, ddof=1) / np.sqrt(seeds))
+    attributes = {"num_slots": num_slots, "slot_size": slot_size, "device": jax.devices()[0].device_kind}
+    return xr.Dataset(variables, {"mix": list(MIXES), "approach": approaches}, attributes)
 
 
-def summary(table: "xr.Dataset") -> "xr.Dataset":
-    """Return means over seeds with their standard errors, and medians over repetitions."""
-    memory = {name: table[name] for name in ("loaded_bytes", "peak_bytes", "merging_peak_bytes")}
-    for name in ("accuracy", "late_accuracy"):
-        memory[name] = table[name].mean("seed")
-        memory[f"{name}_error"] = table[name].std("seed", ddof=1) / np.sqrt(table.sizes["seed"])
-    for name in ("ratio", "serving_ratio", "serving", "merging"):
-        memory[name] = table[name].median("repeat")
-    import xarray as xr
-
-    return xr.Dataset(memory, attrs=table.attrs)
-
-
-def _accuracies(
+def _answers(
     deployment: Deployment,
     data: Examples,
     methods: Sequence[str],
     runs: dict[str, SlotAccuracy],
     slot_size: int,
     root: Key[Array, ""],
-) -> "xr.Dataset":
+) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Return the accuracy in all slots and in the late ones, by approach and over seeds."""
     mixes_of_all = next(iter(runs.values())).mix
     num_slots, _, seeds = mixes_of_all.shape
     late = num_late(num_slots)
-    answers: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+    policies_answers = {}
     for name, run in runs.items():
         slots = np.asarray(run.accuracy, np.float64)
-        answers[name] = slots.mean(axis=0), slots[-late:].mean(axis=0)
+        policies_answers[name] = slots.mean(axis=0), slots[-late:].mean(axis=0)
     places = np.unique(np.linspace(0, num_slots - 1, min(STATIC_SLOTS, num_slots)).astype(int))
     mixes = jnp.moveaxis(jnp.asarray(mixes_of_all)[places], -1, 0)  # (seeds, slots, V)
     is_late = places >= num_slots - late
 
     def serve(name: str) -> Float[np.ndarray, "seeds slots"]:
-        loaded = named(name).prepare(deployment)
+        loaded = METHODS[name].prepare(deployment)
         return serve_slots(name, loaded, data, mixes=mixes, slot_size=slot_size, key=jax.random.fold_in(root, seeds))
 
-    computed = sorted({named(name).answers_like or name for name in methods if name != MERGED})
-    for name, slots in zip(computed, on_all_cores(serve, computed), strict=True):
-        answers[name] = slots.mean(axis=1), slots[:, is_late].mean(axis=1)
-    answers_of_methods = {name: answers[named(name).answers_like or name] for name in methods if name != MERGED}
-    answers_of_methods |= {name: answers[name] for name in runs}
-    some = mixes[:, :: max(1, mixes.shape[1] // REFERENCES)]
-    best = best_accuracies(deployment.model, data, some, root)
-    answers_of_methods[BEST] = best.mean(axis=1), best[:, -num_late(best.shape[1]) :].mean(axis=1)
-    import xarray as xr
-
-    return xr.Dataset(
-        {
-            name: (("approach", "seed"), np.stack([pair[place] for pair in answers_of_methods.values()]))
-            for place, name in enumerate(("accuracy", "late_accuracy"))
-        },
-        {"approach": list(answers_of_methods), "seed": np.arange(seeds)},
-    )
+    sources = {name: METHODS[name].answers_like or name for name in methods if name != MERGED}
+    computed = sorted(set(sources.values()))
+    served = dict(zip(computed, on_all_cores(serve, computed), strict=True))
+    answers = {}
+    for name, source in sources.items():
+        answers[name] = served[source].mean(axis=1), served[source][:, is_late].mean(axis=1)
+    best = best_accuracies(deployment.model, data, mixes[:, :: max(1, mixes.shape[1] // REFERENCES)], root)
+    late_best = best[:, -num_late(best.shape[1]) :]
+    return answers | policies_answers | {BEST: (best.mean(axis=1), late_best.mean(axis=1))}
 
 
 def observe(state: State, info: Info) -> SlotAccuracy:
@@ -179,7 +153,7 @@ def serve_slots(
     """Return the accuracy, on equal requests for all, of a method that learns nothing online."""
     flat = mixes.reshape(-1, mixes.shape[-1])
     keys = jax.random.split(key, len(flat))
-    served = _serve_all(named(name).serve, loaded, jax.tree.map(jnp.asarray, data), keys, flat, slot_size)
+    served = _serve_all(METHODS[name].serve, loaded, jax.tree.map(jnp.asarray, data), keys, flat, slot_size)
     return np.asarray(served, np.float64).reshape(mixes.shape[:2])
 
 
@@ -227,7 +201,9 @@ def _candidates(
     concentrations = jnp.repeat(jnp.asarray([0.3, 1.0], jnp.float32), SEARCHED // 2)
     shape = SEARCHED, merge.num_experts_of(model)
     candidates = jax.nn.softmax(jax.random.loggamma(key, concentrations[:, None], shape, jnp.float32))
-    return candidates, jax.lax.map(lambda each: _losses_and_accuracies(model, data, each, num_tasks)[1], candidates)
+    return candidates, jax.lax.map(
+        lambda weights: _losses_and_accuracies(model, data, weights, num_tasks)[1], candidates
+    )
 
 
 @programs.jit
@@ -260,43 +236,35 @@ def _costs(
     slot_size: int,
     repeats: int,
     seed: int,
-) -> "xr.Dataset":
+) -> dict[str, tuple[str, Sequence[float]]]:
+    """Return medians over repetitions by approach, of one merged expert for what is no method."""
     batch = costs.drawn_batch(data, slot_size, seed)
     timer = costs.Timer(methods, deployment, batch.inputs, batch.tasks)
     with costs.on_one_core():
         timed = timer.measure(repeats, seed, time.process_time)
-    places = [timed.indexes["approach"].get_loc(row if row in methods else MERGED) for row in rows]
-    return timed.isel(approach=places).assign_coords(approach=list(rows))
+    sources = [row if row in timed else MERGED for row in rows]
+    medians: dict[str, tuple[str, Sequence[float]]] = {
+        field: ("approach", [float(np.median(getattr(timed[name], field))) for name in sources])
+        for field in costs.MethodCosts._fields
+    }
+    peaks = [timer.merges[name].peak_bytes if name in timer.merges else 0 for name in sources]
+    return medians | {"merging_peak_bytes": ("approach", peaks)}
 
 
-def of_model(
-    model: Model, data: Examples, num_tasks: int, max_slot_size: int = MAX_SLOT_SIZE, num_valued: int = NUM_VALUED
-) -> Reward:
-    """Return a trained MoE as a reward, the accuracy on each task.
+def of_model(model: Model, data: Examples, num_tasks: int, max_slot_size: int = MAX_SLOT_SIZE) -> Reward:
+    """Return a trained MoE, merged to one expert a layer, as a reward: the accuracy on each task's requests in a slot.
 
-    Each layer has one expert, merged with the weights in question. A slot shows the accuracy on its random requests,
-    and `value` on a fixed part of the validation split. The regret is NaN, and each call returns a new system.
+    `value` looks at the first input of each task alone, as nobody reads it. The regret is NaN, and each call returns a
+    new system.
 
     Args:
         data: in V equal parts, the v-th of task v.
         max_slot_size: largest `Params.slot_size`.
-        num_valued: inputs of each task, evenly spread, for `value`.
-    Raises: InvalidValueError for fewer inputs than that.
     """
     num_experts = merge.num_experts_of(model)
-    per_task = len(data.labels) // num_tasks
-    if not 1 <= num_valued <= per_task:
-        raise InvalidValueError(
-            f"num_valued={num_valued} must be from 1 to {per_task}, the inputs of each task. Change num_valued.",
-            argument="num_valued",
-        )
     on_device = jax.tree.map(jnp.asarray, data)
-    places = np.linspace(0, per_task - 1, num_valued).astype(int) + per_task * np.arange(num_tasks)[:, None]
-    valued = jax.tree.map(lambda leaf: leaf[places.reshape(-1)], on_device)
-
-    def draw(key: Key[Array, ""], dims: Dims, params: Params) -> Tasks:
-        _check(dims, params, num_experts, num_tasks, max_slot_size)
-        return rewards.draw_tasks(key, dims, params)
+    first = len(data.labels) // num_tasks * np.arange(num_tasks)
+    valued = jax.tree.map(lambda leaf: leaf[first], on_device)
 
     def answered(weights: Float[Array, " K"], inputs: Float[Array, "n s p"]) -> Float[Array, "n C"]:
         served = merge.weighted(model, weights[:num_experts].astype(model.b_head.dtype))
@@ -316,27 +284,7 @@ def of_model(
         answers = answered(weights, jnp.asarray(slot.inputs))
         return Feedback(*accuracies(answers, jnp.asarray(slot.labels), kinds, num_tasks))
 
-    return Reward(draw, rewards.mix_of, value, serve, None)
-
-
-def _check(dims: Dims, params: Params, num_experts: int, num_tasks: int, max_slot_size: int) -> None:
-    if dims.max_experts < num_experts or dims.num_tasks != num_tasks:
-        raise InvalidValueError(
-            f"max_experts={dims.max_experts} must be at least {num_experts} and num_tasks={dims.num_tasks} must "
-            f"be {num_tasks}, as in the model. Change Dims.",
-            argument="max_experts",
-        )
-    if is_known(params.num_experts) and params.num_experts != num_experts:
-        raise InvalidValueError(
-            f"num_experts={params.num_experts} must be {num_experts}, as in the model. Change num_experts.",
-            argument="num_experts",
-        )
-    if is_known(params.slot_size) and params.slot_size > max_slot_size:
-        raise InvalidValueError(
-            f"slot_size={params.slot_size} must be at most max_slot_size={max_slot_size}, the room in a slot. "
-            "Lower slot_size, or raise max_slot_size.",
-            argument="slot_size",
-        )
+    return Reward(rewards.draw_tasks, rewards.mix_of, value, serve, None)
 
 
 def slot_accuracies(
@@ -374,7 +322,7 @@ def _serve_cell(
 ) -> Run:
     keys = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(root_key(seed), jnp.arange(first, first + count))
     data = examples(setting, VALIDATION)
-    loaded = named(cell.name).prepare(_deployment(setting))
+    loaded = METHODS[cell.name].prepare(_deployment(setting))
     hits = [
         serve_slots(cell.name, loaded, data, mixes=jnp.asarray(mix[None]), slot_size=slot_size, key=key)[0]
         for key, mix in zip(keys, mixes, strict=True)
@@ -389,6 +337,4 @@ _deployment = functools.cache(deployed)
 
 @functools.cache
 def _reward(setting: Recipe, slot_size: int) -> Reward:
-    # Nobody reads its `value` here: one input will do.
-    model = _deployment(setting).model
-    return of_model(model, examples(setting, VALIDATION), setting.num_tasks, slot_size, num_valued=1)
+    return of_model(_deployment(setting).model, examples(setting, VALIDATION), setting.num_tasks, slot_size)

@@ -203,10 +203,7 @@ def descend(
 
 
 def check_rewards(feedback: Feedback) -> None:
-    """Check a slot's rewards on the host.
-
-    Raises: InvalidValueError naming the task, unless all tasks with requests have finite rewards and counts are whole.
-    """
+    """Check a slot's rewards on the host."""
     rewards = np.asarray(feedback.rewards)
     counts = np.asarray(feedback.counts)
     if rewards.shape != counts.shape or rewards.ndim != 1:

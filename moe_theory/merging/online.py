@@ -234,12 +234,7 @@ def _estimate(rewards: Float[np.ndarray, " B"]) -> RewardEstimate:
 
 
 def params_for(policy: str, num_experts: int, reading: Reading | None = None, max_active: int | None = None) -> Params:
-    """Return the parameters of a policy under a reading, with its best settings on the testbed.
-
-    Args:
-        max_active: B, the most experts in a merge, all by default.
-    Raises: InvalidValueError unless it is from 1 to the number of experts.
-    """
+    """Return the parameters of a policy under a reading, with its best settings on the testbed."""
     active = num_experts if max_active is None else max_active
     constraints.require(constraints.Count, max_active=active)
     values = {"max_active": active, "num_experts": num_experts}
@@ -249,10 +244,7 @@ def params_for(policy: str, num_experts: int, reading: Reading | None = None, ma
 
 
 def checked(served: Any, num_tasks: int, slot: int) -> Feedback:
-    """Check the output of a stream's `serve`, and return it as arrays.
-
-    Raises: InvalidValueError unless they are rewards in [0, 1] and whole counts, one a task, with at least one request.
-    """
+    """Check the output of a stream's `serve`, and return it as arrays."""
     try:
         rewards, counts = (np.asarray(part, np.float64) for part in served)
     except (TypeError, ValueError):
@@ -284,26 +276,20 @@ def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     return programs.jit(function)
 
 
-class Requests(Stream):
-    def __init__(self, model: Model, num_tasks: int, requests: Iterator[Examples]) -> None:
-        self._model = model
-        self._num_tasks = num_tasks
-        self._requests = requests
+class Requests(NamedTuple):
+    """A `Stream` of examples for a trained model."""
 
-    @property
-    def num_experts(self) -> int:
-        return merge.num_experts_of(self._model)
-
-    @property
-    def num_tasks(self) -> int:
-        return self._num_tasks
+    model: Model
+    num_experts: int
+    num_tasks: int
+    requests: Iterator[Examples]
 
     def slots(self) -> Iterator[Examples]:
-        return self._requests
+        return self.requests
 
     def serve(self, slot: Examples, weights: Float[np.ndarray, " K"]) -> Feedback:
         shares = jnp.asarray(weights, jnp.float32)
-        rewards, counts = _accuracies(self._model, shares, *map(jnp.asarray, slot), self._num_tasks)
+        rewards, counts = _accuracies(self.model, shares, *map(jnp.asarray, slot), self.num_tasks)
         return Feedback(np.asarray(rewards, np.float64), np.asarray(counts, np.int64))
 
 
@@ -326,4 +312,4 @@ def drawn(model: Model, data: Examples, num_tasks: int, num_slots: int, size: in
         for number, mix in enumerate(mixes, 1):
             yield arrivals.draw_slot(step_key(key, jnp.int32(number)), examples, mix, size)
 
-    return Requests(model, num_tasks, requests())
+    return Requests(model, merge.num_experts_of(model), num_tasks, requests())

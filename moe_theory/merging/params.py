@@ -125,10 +125,7 @@ class Params(NamedTuple):
 
 
 def check_params(dims: Dims, params: Params) -> None:
-    """Check that parameters are within their range, except traced ones.
-
-    Raises: InvalidValueError naming the value, the bound and the way out.
-    """
+    """Check that parameters are within their range, except traced ones."""
     values = constraints.check(params, dims)
     if values.get("warm_start") and values.get("num_experts", dims.num_tasks) != dims.num_tasks:
         raise InvalidValueError(

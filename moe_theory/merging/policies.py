@@ -49,7 +49,7 @@ MIX = "mix"  # a name of `POLICIES`
 BEST_EXPERT = "best-expert"  # a name of `POLICIES`
 GRADIENT = "gradient"  # a name of `POLICIES`
 # What `benchmarks/tune_testbed.py` found best of as many random settings for each, on streams of another seed.
-TUNED: dict[str, Mapping[str, Any]] = {
+TUNED: dict[str, Mapping[str, float]] = {
     TANBR: {
         "exploration": 0.19,
         "learning_rate": 1.0,
@@ -114,8 +114,14 @@ def named(policy: str, dims: Dims, uncertainty: str = EXACT) -> Policy:
     Raises: UnknownNameError for an unknown name.
 
     Examples:
-        >>> from moe_theory import merging
-        >>> merging.policies.named("tanbar", merging.Dims())
+        >>> import moe_theory as mt
+        >>> from moe_theory.merging import Dims, Params, policies
+        >>> dims = Dims(max_experts=2, num_tasks=2)
+        >>> tanbr = policies.named("tanbr", dims)
+        >>> memory = tanbr.begin(mt.root_key(0), dims, Params(num_experts=2, max_active=2))
+        >>> int(memory.tree.active.sum())  # the root alone
+        1
+        >>> policies.named("tanbar", dims)
         Traceback (most recent call last):
             ...
         moe_theory.core.errors.UnknownNameError: unknown policy 'tanbar'. Did you mean 'tanbr'? ...
@@ -145,34 +151,25 @@ class TanbrMemory(NamedTuple):
     judged: NormCache | None  # of each leaf's row, and of the warm start's candidate after them
 
 
-@functools.lru_cache
-def tanbr(dims: Dims, uncertainty: str = EXACT) -> Policy:
-    """Return Tanbr, with Z in one of the forms of `UNCERTAINTIES`.
-
-    Candidates are the tree's rows, then the weights of the warm start, and ties go to the first. `Params.warm_start`,
-    not in the paper, picks weights equal to the task mix in the first slots. Later they compete by their bound without
-    a term for the size of a leaf.
-
-    Source: Alg. 1. Raises: UnknownNameError for an unknown form.
-
-    Examples:
-        >>> import moe_theory as mt
-        >>> from moe_theory.merging import Dims, Params, policies
-        >>> dims = Dims(max_experts=2, num_tasks=2)
-        >>> memory = policies.tanbr(dims).begin(mt.root_key(0), dims, Params(num_experts=2, max_active=2))
-        >>> int(memory.tree.active.sum())  # the root alone
-        1
-    """
+def _tanbr(dims: Dims, uncertainty: str) -> Policy:
+    """Return Algorithm 1. Candidates are the tree's rows, then the weights of the warm start; ties go to the first."""
     form = uncertainties.named(uncertainty, dims)
 
     def begin(key: PRNGKey, dims: Dims, params: Params) -> TanbrMemory:
-        return _begin_tanbr(key, form, dims, params)
+        network_key, tree_key = jax.random.split(key)
+        return TanbrMemory(
+            learner=_begin_learner(network_key, form, dims, params),
+            tree=tree.begin(tree_key, dims, params),
+            arms=jnp.full((dims.max_leaves,), -1, jnp.int32),
+            judged=uncertainties.none_judged(form, dims, dims.max_leaves + 1, params),
+        )
 
     def choose(key: PRNGKey, memory: TanbrMemory, mix: Mix, time: Slot, params: Params) -> Pick:
         del key
         leaves = memory.tree
         is_warm = jnp.asarray(params.warm_start, bool)
-        points = _candidates(leaves, mix, dims, params)
+        like_mix = truncated(like_tasks(mix, dims.max_experts), params.max_active)
+        points = jnp.concatenate([leaves.point, like_mix.astype(leaves.point.dtype)[None]])
         predictions, factors = _predict(memory.learner, points, mix, time, dims)
         sizes = jnp.append(tree.leaf_terms(leaves.depth, params).astype(predictions.dtype), 0)
         is_first = is_warm & (time <= WARM_SLOTS) & (jnp.arange(len(points)) == dims.max_leaves)
@@ -208,19 +205,8 @@ def tanbr(dims: Dims, uncertainty: str = EXACT) -> Policy:
     return Policy(begin, choose, learn)
 
 
-@functools.lru_cache
-def nucb(dims: Dims, uncertainty: str = EXACT) -> Policy:
-    """Return NUCB, with Z in one of the forms of `UNCERTAINTIES`.
-
-    NUCB uses Tanbr's network and bounds on `Dims.num_candidates` new random weights a slot. Ties go to the first.
-
-    Source: Sec. V-A, baseline iv, of `merging`. Raises: UnknownNameError for an unknown form.
-
-    Examples:
-        >>> from moe_theory.merging import Dims, policies
-        >>> policies.nucb(Dims(), "exact") is policies.named("nucb", Dims())
-        True
-    """
+def _nucb(dims: Dims, uncertainty: str) -> Policy:
+    """Return Tanbr's network and bounds on `Dims.num_candidates` new random weights a slot. Source: Sec. V-A, iv."""
     form = uncertainties.named(uncertainty, dims)
 
     def begin(key: PRNGKey, dims: Dims, params: Params) -> Learner:
@@ -243,21 +229,6 @@ def nucb(dims: Dims, uncertainty: str = EXACT) -> Policy:
         return _update(form, memory, memory.history.num_arms, pick.weights, None, mix, feedback, dims, params)
 
     return Policy(begin, choose, learn)
-
-
-def _begin_tanbr(key: PRNGKey, form: Uncertainty, dims: Dims, params: Params) -> TanbrMemory:
-    network_key, tree_key = jax.random.split(key)
-    return TanbrMemory(
-        learner=_begin_learner(network_key, form, dims, params),
-        tree=tree.begin(tree_key, dims, params),
-        arms=jnp.full((dims.max_leaves,), -1, jnp.int32),
-        judged=uncertainties.none_judged(form, dims, dims.max_leaves + 1, params),
-    )
-
-
-def _candidates(leaves: Tree, mix: Mix, dims: Dims, params: Params) -> Float[Array, "C+1 K"]:
-    like_mix = truncated(like_tasks(mix, dims.max_experts), params.max_active)
-    return jnp.concatenate([leaves.point, like_mix.astype(leaves.point.dtype)[None]])
 
 
 def _split_leaf(
@@ -410,82 +381,53 @@ def _learn_experts(
     return _ExpertRewards(memory.exists, memory.counts + is_tried.astype(jnp.int32), sums)
 
 
-@functools.lru_cache
-def single_expert(scale: float = 1.0) -> Policy:
-    """Return UCB1 over single experts: the largest mean reward + scale (2 log t / n)^(1/2), untried experts first.
-
-    Args:
-        scale: 1 for rewards anywhere in [0, 1], less where slots' means hardly vary.
-
-    Examples:
-        >>> from moe_theory.merging import Dims, policies
-        >>> policies.named("best-expert", Dims()) is policies.single_expert()
-        True
-    """
-
-    def begin(key: PRNGKey, dims: Dims, params: Params) -> _ExpertRewards:
-        del key
-        exists = existing(dims.max_experts, params.num_experts)
-        return _ExpertRewards(
-            exists, jnp.zeros(exists.shape, jnp.int32), jnp.zeros(exists.shape, jnp.result_type(float))
-        )
-
-    def choose(key: PRNGKey, memory: _ExpertRewards, mix: Mix, time: Slot, params: Params) -> Pick:
-        del key, mix, params
-        tries = memory.counts.astype(memory.sums.dtype)
-        num_tries = jnp.maximum(tries, 1)
-        bonus = scale * jnp.sqrt(2 * jnp.log(time.astype(tries.dtype)) / num_tries)
-        scores = jnp.where(tries > 0, memory.sums / num_tries + bonus, jnp.inf)
-        index, is_best = best_expert(scores, memory.exists)
-        return plain_pick(is_best.astype(tries.dtype), index, jnp.sum(memory.exists, dtype=jnp.int32))
-
-    return Policy(begin, choose, _learn_experts)
+def _begin_experts(key: PRNGKey, dims: Dims, params: Params) -> _ExpertRewards:
+    del key
+    exists = existing(dims.max_experts, params.num_experts)
+    return _ExpertRewards(exists, jnp.zeros(exists.shape, jnp.int32), jnp.zeros(exists.shape, jnp.result_type(float)))
 
 
-@functools.lru_cache
-def policy_gradient(noise: float = GRADIENT_NOISE, rate: float = GRADIENT_RATE) -> Policy:
-    """Return REINFORCE for a softmax router linear in the task mix, with a moving average as baseline.
+def _choose_expert(key: PRNGKey, memory: _ExpertRewards, mix: Mix, time: Slot, params: Params) -> Pick:
+    """Return UCB1's expert: the largest mean reward + (2 log t / n)^(1/2), untried experts first."""
+    del key, mix, params
+    tries = memory.counts.astype(memory.sums.dtype)
+    num_tries = jnp.maximum(tries, 1)
+    bonus = jnp.sqrt(2 * jnp.log(time.astype(tries.dtype)) / num_tries)
+    scores = jnp.where(tries > 0, memory.sums / num_tries + bonus, jnp.inf)
+    index, is_best = best_expert(scores, memory.exists)
+    return plain_pick(is_best.astype(tries.dtype), index, jnp.sum(memory.exists, dtype=jnp.int32))
 
-    Args:
-        noise: standard deviation of the logits.
-        rate: step size on their weights.
 
-    Examples:
-        >>> from moe_theory.merging import Dims, policies
-        >>> policies.named("gradient", Dims()) is policies.policy_gradient()
-        True
-    """
+def _begin_gradient(key: PRNGKey, dims: Dims, params: Params) -> _Logits:
+    exists = existing(dims.max_experts, params.num_experts)
+    dtype = jnp.result_type(float)
+    weights = jnp.zeros((dims.max_experts, dims.num_tasks + 1), dtype)
+    return _Logits(exists, weights, jnp.zeros((), dtype), jax.random.normal(key, exists.shape, dtype))
 
-    def begin(key: PRNGKey, dims: Dims, params: Params) -> _Logits:
-        exists = existing(dims.max_experts, params.num_experts)
-        dtype = jnp.result_type(float)
-        weights = jnp.zeros((dims.max_experts, dims.num_tasks + 1), dtype)
-        return _Logits(exists, weights, jnp.zeros((), dtype), jax.random.normal(key, exists.shape, dtype))
 
-    def choose(key: PRNGKey, memory: _Logits, mix: Mix, time: Slot, params: Params) -> Pick:
-        """Return x = softmax(W (psi, 1) + noise), truncated to the B largest."""
-        del key, time
-        logits = jnp.sum(memory.weights * _with_constant(mix), axis=1) + noise * memory.noise
-        weights = jax.nn.softmax(jnp.where(memory.exists, logits, -jnp.inf))
-        return plain_pick(truncated(weights, params.max_active))
+def _choose_softmax(key: PRNGKey, memory: _Logits, mix: Mix, time: Slot, params: Params) -> Pick:
+    """Return x = softmax(W (psi, 1) + noise), truncated to the B largest."""
+    del key, time
+    logits = jnp.sum(memory.weights * _with_constant(mix), axis=1) + GRADIENT_NOISE * memory.noise
+    weights = jax.nn.softmax(jnp.where(memory.exists, logits, -jnp.inf))
+    return plain_pick(truncated(weights, params.max_active))
 
-    def learn(
-        key: PRNGKey, memory: _Logits, pick: Pick, mix: Mix, feedback: Feedback, time: Slot, params: Params
-    ) -> _Logits:
-        """Step along (r - baseline) grad log p(logits) of a Gaussian, noise / deviation times (psi, 1)."""
-        del pick, params
-        reward = jnp.where(is_empty_slot(feedback), memory.baseline, slot_reward(feedback))
-        gain = jnp.where(time > 1, reward - memory.baseline, 0)
-        score = jnp.where(memory.exists, memory.noise, 0) / noise
-        adopted = jnp.where(time > 1, BASELINE_RATE, 1).astype(reward.dtype)
-        return _Logits(
-            exists=memory.exists,
-            weights=memory.weights + rate * gain * score[:, None] * _with_constant(mix),
-            baseline=memory.baseline + adopted * (reward - memory.baseline),
-            noise=jax.random.normal(key, memory.noise.shape, memory.noise.dtype),
-        )
 
-    return Policy(begin, choose, learn)
+def _learn_gradient(
+    key: PRNGKey, memory: _Logits, pick: Pick, mix: Mix, feedback: Feedback, time: Slot, params: Params
+) -> _Logits:
+    """Step by REINFORCE along (r - baseline) grad log p(logits) of a Gaussian, noise / deviation times (psi, 1)."""
+    del pick, params
+    reward = jnp.where(is_empty_slot(feedback), memory.baseline, slot_reward(feedback))
+    gain = jnp.where(time > 1, reward - memory.baseline, 0)
+    score = jnp.where(memory.exists, memory.noise, 0) / GRADIENT_NOISE
+    adopted = jnp.where(time > 1, BASELINE_RATE, 1).astype(reward.dtype)
+    return _Logits(
+        exists=memory.exists,
+        weights=memory.weights + GRADIENT_RATE * gain * score[:, None] * _with_constant(mix),
+        baseline=memory.baseline + adopted * (reward - memory.baseline),
+        noise=jax.random.normal(key, memory.noise.shape, memory.noise.dtype),
+    )
 
 
 def _with_constant(mix: Mix) -> Float[Array, "1 V+1"]:
@@ -498,11 +440,11 @@ def _always(policy: Policy) -> Callable[[Dims, str], Policy]:
 
 # What builds the policy of a name, from sizes and the name of an uncertainty.
 POLICIES: dict[str, Callable[[Dims, str], Policy]] = {
-    TANBR: tanbr,
-    NUCB: nucb,
+    TANBR: _tanbr,
+    NUCB: _nucb,
     UNIFORM: _always(_without_learning(lambda key, exists, mix: uniform_weights(key, exists))),
     AVERAGE: _always(_without_learning(lambda key, exists, mix: equal_weights(exists))),
     MIX: _always(_without_learning(lambda key, exists, mix: like_tasks(mix, exists.shape[0]), _begin_mix)),
-    BEST_EXPERT: _always(single_expert()),
-    GRADIENT: _always(policy_gradient()),
+    BEST_EXPERT: _always(Policy(_begin_experts, _choose_expert, _learn_experts)),
+    GRADIENT: _always(Policy(_begin_gradient, _choose_softmax, _learn_gradient)),
 }

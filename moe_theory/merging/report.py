@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -22,20 +22,27 @@ HEIGHT = 3.4  # inches of the picture
 Policies = Mapping[str, Sequence[Row]]  # the same slots by each policy
 
 
-def document(by_policy: Policies, body: Mapping[str, Any], folder: Path) -> Document:
+class PolicySummary(NamedTuple):
+    policy: str
+    mean_reward: float
+    late_reward: float  # mean over the last slots
+    seconds: float  # median of a choice
+
+
+def document(by_policy: Policies, body: Mapping[str, object], folder: Path) -> Document:
     """Return each policy's rewards on the same slots, with a table and a picture as files."""
-    rows = compared(by_policy)
+    summaries = summarized(by_policy)
     num_slots = len(next(iter(by_policy.values())))
     columns = ("policy", "mean reward", f"in the last {num_late(num_slots)}", "a choice, ms")
     cells = [
-        (row["policy"], f"{row['mean_reward']:.3f}", f"{row['late_reward']:.3f}", f"{1000 * row['seconds']:.2f}")
-        for row in rows
+        (row.policy, f"{row.mean_reward:.3f}", f"{row.late_reward:.3f}", f"{1000 * row.seconds:.2f}")
+        for row in summaries
     ]
-    caption = f"{rows[0]['policy']} ends best, at {rows[0]['late_reward']:.3f}."
+    caption = f"{summaries[0].policy} ends best, at {summaries[0].late_reward:.3f}."
     picture = Picture("Rewards over slots", HEIGHT, lambda figure: _draw(figure, by_policy), caption)
-    slots: list[dict[str, Any]] = []
-    for policy, policy_rows in by_policy.items():
-        slots += [{"policy": policy, **_slot(row)} for row in policy_rows]
+    slots = []
+    for policy, rows in by_policy.items():
+        slots += [{"policy": policy} | _columns_of(row) for row in rows]
     paths = [str(folder / name) for name in (TABLE, PICTURE)]
     return Document(
         lambda: {**body, "files": paths},
@@ -45,44 +52,39 @@ def document(by_policy: Policies, body: Mapping[str, Any], folder: Path) -> Docu
     )
 
 
-def compared(by_policy: Policies) -> list[dict[str, Any]]:
-    rows = [
+def summarized(by_policy: Policies) -> list[PolicySummary]:
+    """Return the policies from the best in the last slots on."""
+    summaries = []
+    for policy, rows in by_policy.items():
+        late = [row.reward for row in rows[-num_late(len(rows)) :]]
+        seconds = [row.seconds for row in rows[1:] or rows]  # the first slot compiles
+        summaries.append(PolicySummary(policy, rows[-1].mean_reward, float(np.mean(late)), float(np.median(seconds))))
+    return sorted(summaries, key=lambda summary: -summary.late_reward)
+
+
+def served(rows: Sequence[Row], equal: Sequence[Row]) -> dict[str, object]:
+    slots = [
         {
-            "policy": policy,
-            "mean_reward": slots[-1].mean_reward,
-            "late_reward": float(np.mean([slot.reward for slot in slots[-num_late(len(slots)) :]])),
-            "seconds": float(np.median([slot.seconds for slot in slots[1:] or slots])),
+            "slot": row.slot,
+            "reward": row.reward,
+            "weights": row.weights,
+            "estimated_mix": row.estimated_mix,
+            "rewards": _earned(row),
+            "counts": row.counts,
+            "candidates": row.num_candidates,
+            "seconds": row.seconds,
         }
-        for policy, slots in by_policy.items()
+        for row in rows
     ]
-    return sorted(rows, key=lambda row: -row["late_reward"])
-
-
-def served(rows: Sequence[Row], equal: Sequence[Row]) -> dict[str, Any]:
-    return {
-        "mean_reward": rows[-1].mean_reward,
-        "equal_weights": float(np.mean([row.reward for row in equal])),
-        "slots": [
-            {
-                "slot": row.slot,
-                "reward": row.reward,
-                "weights": row.weights,
-                "estimated_mix": row.estimated_mix,
-                "rewards": _earned(row),
-                "counts": row.counts,
-                "candidates": row.num_candidates,
-                "seconds": row.seconds,
-            }
-            for row in rows
-        ],
-    }
+    equal_reward = float(np.mean([row.reward for row in equal]))
+    return {"mean_reward": rows[-1].mean_reward, "equal_weights": equal_reward, "slots": slots}
 
 
 def _earned(row: Row) -> list[float | None]:
     return [reward if count else None for reward, count in zip(row.rewards.tolist(), row.counts, strict=True)]
 
 
-def _slot(row: Row) -> dict[str, Any]:
+def _columns_of(row: Row) -> dict[str, object]:
     columns = {name: getattr(row, name) for name in ("slot", "reward", "mean_reward", "num_candidates", "depth")}
     by_place = {"weight": row.weights, "estimated_mix": row.estimated_mix, "reward": _earned(row), "count": row.counts}
     for name, values in by_place.items():

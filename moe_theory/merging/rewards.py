@@ -2,6 +2,20 @@
 
 A slot shows the mean reward of each task that had requests: f*_v(x) plus Gaussian noise of deviation `noise_scale`, not
 clipped to [0, 1].
+
+Examples:
+    >>> import jax.numpy as jnp
+    >>> import moe_theory as mt
+    >>> from moe_theory.merging import Dims, Params, rewards
+    >>> tasks = rewards.draw_tasks(mt.root_key(0), Dims(num_tasks=3), Params())
+    >>> rewards.mix_of(tasks, jnp.array(1), Params()).shape
+    (3,)
+    >>> rewards.named("peaked").best is rewards.peak_best
+    True
+    >>> params = Params(noise_scale=0.0, slot_size=10)
+    >>> shown = rewards.observed(mt.root_key(0), jnp.array([0.75, 0.25]), jnp.array([1.0, 0.0]), params)
+    >>> shown.rewards.tolist(), shown.counts.tolist()
+    ([0.75, 0.0], [10, 0])
 """
 
 from collections.abc import Callable
@@ -16,6 +30,8 @@ from moe_theory.core.errors import InvalidValueError, unknown_name
 from moe_theory.core.numerics import Numbers, Scalar
 from moe_theory.merging.params import Dims, Params
 from moe_theory.merging.weights import existing, largest, like_tasks, log_gammas
+
+__all__ = ["FLAT", "PEAKED", "REWARDS", "SHARES", "Tasks", "draw_tasks", "mix_of", "named", "observed"]
 
 BLOCK = 128  # requests drawn together
 PEAKED = "peaked"  # a name of `REWARDS`
@@ -44,28 +60,14 @@ class Feedback(NamedTuple):
 
 
 def slot_reward(feedback: Feedback) -> Float[Array, ""]:
-    """Return the mean reward of a slot's requests, NaN for a slot without any.
-
-    Examples:
-        >>> import numpy as np
-        >>> from moe_theory.merging import Feedback, rewards
-        >>> rewards.slot_reward(Feedback(rewards=np.array([0.75, 0.25]), counts=np.array([3, 1]))).item()
-        0.625
-    """
+    """Return the mean reward of a slot's requests, NaN for a slot without any."""
     counts = feedback.counts.astype(feedback.rewards.dtype)
     rewards = jnp.where(counts > 0, feedback.rewards, 0)
     return jnp.sum(counts * rewards) / jnp.sum(counts)
 
 
 def is_empty_slot(feedback: Feedback) -> Bool[Array, ""]:
-    """Return whether a slot has no requests.
-
-    Examples:
-        >>> import numpy as np
-        >>> from moe_theory.merging import Feedback, rewards
-        >>> bool(rewards.is_empty_slot(Feedback(rewards=np.zeros(2), counts=np.zeros(2, int))))
-        True
-    """
+    """Return whether a slot has no requests."""
     return jnp.sum(feedback.counts) == 0
 
 
@@ -89,21 +91,7 @@ class Reward(NamedTuple):
 
 
 def check_reward(reward: Reward, world: Environment, dims: Dims, params: Params) -> None:
-    """Trace a reward's functions on one world without compiling them.
-
-    Raises: InvalidValueError unless mixes, values and feedback are one number a task, and best weights one an expert.
-
-    Examples:
-        >>> import moe_theory as mt
-        >>> from moe_theory import merging
-        >>> dims, family = merging.Dims(max_experts=3, num_tasks=2), merging.rewards.named("flat")
-        >>> world = family.draw(mt.root_key(0), dims, merging.Params(num_experts=3))
-        >>> wrong = family._replace(value=lambda world, weights: weights)
-        >>> merging.rewards.check_reward(wrong, world, dims, merging.Params(num_experts=3))
-        Traceback (most recent call last):
-            ...
-        moe_theory.core.errors.InvalidValueError: Reward.value gave shape (3,), not one number a task: (2,). Fix value.
-    """
+    """Trace a reward's functions on one world without compiling them."""
     key = jax.eval_shape(lambda: jax.random.key(0))
     weights = jnp.zeros(dims.max_experts)
     mix = jnp.zeros(dims.num_tasks)
@@ -139,17 +127,7 @@ class Tasks(NamedTuple):
 
 
 def draw_tasks(key: Key[Array, ""], dims: Dims, params: Params) -> Tasks:
-    """Draw a Dirichlet mix of concentration `mix_concentration`, and uniform phases.
-
-    Examples:
-        >>> import jax.numpy as jnp
-        >>> import moe_theory as mt
-        >>> from moe_theory.merging import Dims, Params, rewards
-        >>> tasks = rewards.draw_tasks(mt.root_key(0), Dims(num_tasks=3), Params())
-        >>> mix = rewards.mix_of(tasks, jnp.array(1), Params())
-        >>> rewards.draw_counts(mt.root_key(1), mix, slot_size=10).sum().item()
-        10
-    """
+    """Draw a Dirichlet mix of concentration `mix_concentration`, and uniform phases."""
     weights_key, phases_key = jax.random.split(key)
     return Tasks(
         log_weights=log_gammas(weights_key, dims.num_tasks, params.mix_concentration),
@@ -186,23 +164,7 @@ def draw_counts(key: Key[Array, ""], mix: Float[Array, " V"], slot_size: Int[Sca
 
 
 class World(NamedTuple):
-    """Parameters of a replicate's rewards, with a `surface` that depends on the family.
-
-    Examples:
-        >>> import jax.numpy as jnp
-        >>> from moe_theory.merging import Params, rewards
-        >>> from moe_theory.merging.rewards import Tasks
-        >>> params, first, even = Params(num_experts=2, max_active=2), jnp.array([1.0, 0.0]), jnp.array([0.5, 0.5])
-        >>> surface = rewards.Peak(center=first, heights=jnp.array([1.0, 0.5]))
-        >>> world = rewards.World(Tasks(jnp.zeros(2), jnp.zeros(2)), jnp.ones(2, bool), surface)
-        >>> rewards.peak_value(world, first).tolist(), rewards.peak_best(world, even, params).tolist()
-        ([1.0, 0.5], [1.0, 0.0])
-        >>> rewards.shares_value(world, first).tolist(), rewards.shares_best(world, even, params).tolist()
-        ([1.0, 0.0], [0.5, 0.5])
-        >>> flat = world._replace(surface=jnp.eye(2))
-        >>> rewards.flat_value(flat, first).tolist(), rewards.flat_best(flat, even, params).tolist()
-        ([1.0, 0.0], [0.5, 0.5])
-    """
+    """Parameters of a replicate's rewards, with a `surface` that depends on the family."""
 
     tasks: Tasks
     exists: Bool[Array, " K"]
@@ -262,12 +224,6 @@ def nearest(point: Float[Array, " K"], exists: Bool[Array, " K"], max_active: In
 
     On a set S of B experts they are x_k = c_k + m/B with m = 1 - sum_S c >= 0. The squared distance m^2/B plus the sum
     of c^2 outside S is least where S has the largest entries.
-
-    Examples:
-        >>> import jax.numpy as jnp
-        >>> from moe_theory.merging import rewards
-        >>> rewards.nearest(jnp.array([0.5, 0.25, 0.25]), jnp.ones(3, bool), max_active=2).tolist()
-        [0.625, 0.375, 0.0]
     """
     is_largest = largest(point, exists, max_active)
     missing = 1 - jnp.sum(jnp.where(is_largest, point, 0))
@@ -275,13 +231,7 @@ def nearest(point: Float[Array, " K"], exists: Bool[Array, " K"], max_active: In
 
 
 def named(name: str) -> Reward:
-    """Return the family called `name`. Raises: UnknownNameError.
-
-    Examples:
-        >>> from moe_theory.merging import rewards
-        >>> rewards.named("peaked").best is rewards.peak_best
-        True
-    """
+    """Return the family called `name`. Raises: UnknownNameError."""
     if name not in REWARDS:
         raise unknown_name("reward", name, REWARDS)
     return REWARDS[name]
@@ -327,17 +277,7 @@ def _family(
 
 
 def observed(key: Key[Array, ""], values: Float[Array, " V"], mix: Float[Array, " V"], params: Params) -> Feedback:
-    """Return the feedback of a slot with the tasks' expected rewards `values`.
-
-    Examples:
-        >>> import jax.numpy as jnp
-        >>> import moe_theory as mt
-        >>> from moe_theory.merging import Params, rewards
-        >>> params = Params(noise_scale=0.0, slot_size=10)
-        >>> shown = rewards.observed(mt.root_key(0), jnp.array([0.75, 0.25]), jnp.array([1.0, 0.0]), params)
-        >>> shown.rewards.tolist(), shown.counts.tolist()
-        ([0.75, 0.0], [10, 0])
-    """
+    """Return the feedback of a slot with the tasks' expected rewards `values`."""
     counts_key, noise_key = jax.random.split(key)
     counts = draw_counts(counts_key, mix, params.slot_size)
     noise = jnp.asarray(params.noise_scale, values.dtype) * jax.random.normal(noise_key, values.shape, values.dtype)
@@ -345,17 +285,7 @@ def observed(key: Key[Array, ""], values: Float[Array, " V"], mix: Float[Array, 
 
 
 def check_experts(words: str, dims: Dims, params: Params) -> None:
-    """Require an expert for each task, as the reward `words` does.
-
-    Raises: InvalidValueError where there are fewer.
-
-    Examples:
-        >>> from moe_theory.merging import Dims, Params, rewards
-        >>> rewards.check_experts("mine", Dims(max_experts=3, num_tasks=2), Params(num_experts=3))
-        Traceback (most recent call last):
-            ...
-        moe_theory.core.errors.InvalidValueError: mine needs an expert for each task: ...
-    """
+    """Require an expert for each task, as the reward `words` does."""
     if dims.max_experts < dims.num_tasks:
         raise InvalidValueError(
             f"{words} needs an expert for each task: max_experts={dims.max_experts} must be at least "

@@ -6,6 +6,27 @@ Numbers are float64 on the host. Arguments outside their domains raise InvalidVa
 Source: Z. Han, X. Liu, R. Zhou, X. Dai, J. C. S. Lui, "Faster, Smaller, and Smarter: Task-Aware Expert Merging for
     Online MoE Inference". Reference [29] is D. Zhou, L. Li, Q. Gu, "Neural contextual bandits with UCB-based
     exploration", ICML 2020.
+
+Examples:
+    >>> import numpy as np
+    >>> from moe_theory.merging import Params, theory
+    >>> theory.split_threshold(time=1.0, depth=3.0, params=Params(confidence=1.0)).item()
+    0.0
+    >>> round(theory.leaf_bound(100.0, Params(smoothness_ratio=0.5)), 2)  # 4 * 100 / log(100)
+    86.86
+    >>> round(theory.leaf_bound_at(50.0, 100.0, Params(smoothness_ratio=0.5)), 2)  # 4 * 50 / log(100)
+    43.43
+    >>> round(theory.depth_bound(100.0, Params(smoothness_ratio=0.5)), 2)  # 2 log(100 / log(100))
+    6.16
+    >>> round(float(theory.intermediate_depth_bound(100.0, Params(smoothness_ratio=0.5))), 2)
+    2.22
+    >>> bound = theory.theorem_1(num_rounds=100, dimension=1.0, num_candidates=10)
+    >>> bound.remainder, bound.total > 101
+    (101.0, True)
+    >>> theory.least_width(width=64, num_rounds=2000, num_candidates=100) > 1e29
+    True
+    >>> theory.neural_tangent_kernel(np.eye(2)).diagonal().tolist()
+    [1.5, 1.5]
 """
 
 from typing import Annotated, NamedTuple
@@ -44,11 +65,6 @@ def split_threshold(
     With delta = 1, as in the experiments, it is 0 at t = 1, so the root is split at its first pull.
 
     Source: Eq. (2). Float64 on the host, or inside a scan in the precision of `time` and `depth`.
-
-    Examples:
-        >>> from moe_theory.merging import Params, theory
-        >>> theory.split_threshold(time=1.0, depth=3.0, params=Params(confidence=1.0)).item()
-        0.0
     """
     namespace = array_namespace(time, depth, *params)
     scale = (params.split_constant / params.smoothness) ** 2
@@ -64,11 +80,6 @@ def leaf_bound(num_rounds: Slots, params: Params) -> Amounts:
     candidates.
 
     Source: Lemma 1, Eq. (5).
-
-    Examples:
-        >>> from moe_theory.merging import Params, theory
-        >>> round(theory.leaf_bound(100.0, Params(smoothness_ratio=0.5)), 2)  # 4 * 100 / log(100)
-        86.86
     """
     return leaf_bound_at(num_rounds, num_rounds, params)
 
@@ -78,11 +89,6 @@ def leaf_bound_at(time: Slots, num_rounds: Slots, params: Params) -> Amounts:
     """Return the paper's bound on N_t, 2^(1/(1-rho)) t nu_1^2 / (C^2 log(T/delta)), below 1 at early t.
 
     Source: Eq. (8), its first inequality.
-
-    Examples:
-        >>> from moe_theory.merging import Params, theory
-        >>> round(theory.leaf_bound_at(50.0, 100.0, Params(smoothness_ratio=0.5)), 2)  # 4 * 50 / log(100)
-        43.43
     """
     with np.errstate(divide="ignore"):
         per_slot = 1 / _scale(num_rounds, params)
@@ -97,11 +103,6 @@ def depth_bound(num_rounds: Slots, params: Params) -> Amounts:
     large C the bound is negative while the root has depth 0.
 
     Source: Lemma 2, Eq. (7).
-
-    Examples:
-        >>> from moe_theory.merging import Params, theory
-        >>> round(theory.depth_bound(100.0, Params(smoothness_ratio=0.5)), 2)  # 2 log(100 / log(100))
-        6.16
     """
     return _log_room(num_rounds, params) / (1 - float(params.smoothness_ratio))
 
@@ -115,11 +116,6 @@ def intermediate_depth_bound(time: Slots, params: Params) -> Amounts:
     log(T/delta), false for t < T. It needs t / log(t/delta) <= T / log(T/delta), true from t = e delta on.
 
     Source: proof of Lemma 2.
-
-    Examples:
-        >>> from moe_theory.merging import Params, theory
-        >>> round(float(theory.intermediate_depth_bound(100.0, Params(smoothness_ratio=0.5))), 2)
-        2.22
     """
     return _log_room(time, params) / (2 * np.log(1 / float(params.smoothness_ratio)))
 
@@ -174,12 +170,6 @@ def theorem_1(
             in [29].
     Source: Theorem 1, Eq. (6) and (10).
     Raises: InvalidValueError for amounts out of range, or UnknownNameError for another form.
-
-    Examples:
-        >>> from moe_theory.merging import theory
-        >>> bound = theory.theorem_1(num_rounds=100, dimension=1.0, num_candidates=10)
-        >>> bound.remainder, bound.total > 101
-        (101.0, True)
     """
     if form not in FORMS:
         raise unknown_name("form", form, FORMS)
@@ -221,11 +211,6 @@ def least_width(
     With C = 1 it exceeds 1e29 at the sizes of Sec. V, which have w = 64.
 
     Source: Lemma 3.
-
-    Examples:
-        >>> from moe_theory.merging import theory
-        >>> theory.least_width(width=64, num_rounds=2000, num_candidates=100) > 1e29
-        True
     """
     long = np.float64(num_rounds / regularization) ** 7 * num_layers**21.0 * np.log(width) ** 3
     inside = np.log(num_rounds * num_candidates * num_layers**2 / confidence)
@@ -264,12 +249,6 @@ def neural_tangent_kernel(
         mixes: psi, one a point, by default one output.
         num_layers: L, matrices of the network, at least 2. output_variance: s.
     Source: Eq. (3), Definition 1.
-
-    Examples:
-        >>> import numpy as np
-        >>> from moe_theory.merging import theory
-        >>> theory.neural_tangent_kernel(np.eye(2)).diagonal().tolist()
-        [1.5, 1.5]
     """
     inputs = np.asarray(points, float)
     covariance = inputs @ inputs.T

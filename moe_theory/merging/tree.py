@@ -5,6 +5,33 @@ row, and a second one the first free row. A child that misses the simplex is cou
 1 without tolerance: edges are multiples of 2^-h, exact within the numbers' precision.
 
 Source: Sec. IV-B. A box meets the simplex exactly when sum(l) <= 1 <= sum(u).
+
+Examples:
+    >>> import jax
+    >>> import jax.numpy as jnp
+    >>> import numpy as np
+    >>> import moe_theory as mt
+    >>> from moe_theory.merging import Dims, Params, tree
+    >>> from moe_theory.merging.params import LINE_POINT
+    >>> params = Params(num_experts=2, max_active=2, confidence=1.0)
+    >>> root = tree.begin(mt.root_key(0), Dims(max_experts=2, max_leaves=4), params)
+    >>> root.point[0].tolist(), int(root.active.sum())
+    ([0.5, 0.5], 1)
+    >>> after, split = jax.jit(tree.split_leaf)(mt.root_key(1), root, leaf=0, time=1, params=params)
+    >>> bool(split.happened), int(after.active.sum())
+    (True, 2)
+    >>> lower, upper = np.array([[0.0, 0.0], [0.75, 0.5]]), np.array([[0.5, 0.5], [1.0, 1.0]])
+    >>> tree.is_feasible(lower, upper).tolist()  # sums from 0 to 1, and from 1.25 to 2
+    [True, False]
+    >>> low, high = tree.tightened(np.array([0.5, 0.0]), np.array([1.0, 1.0]))
+    >>> low.tolist(), high.tolist()
+    ([0.5, 0.0], [1.0, 0.5])
+    >>> tree.feasible_point(jnp.zeros(4), jnp.ones(4), LINE_POINT, jnp.zeros(4)).tolist()
+    [0.25, 0.25, 0.25, 0.25]
+    >>> tree.truncated(jnp.array([0.375, 0.25, 0.375]), max_active=2).tolist()
+    [0.5, 0.0, 0.5]
+    >>> tree.leaf_terms(jnp.array([0, 1, 2]), Params(smoothness=2.0, smoothness_ratio=0.5)).tolist()
+    [2.0, 1.0, 0.5]
 """
 
 from typing import NamedTuple
@@ -13,14 +40,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.numerics import Numbers, Scalar, array_namespace
 from moe_theory.merging import theory
 from moe_theory.merging.params import (
     CYCLIC_SPLIT,
     EFFECTIVE_SPLIT,
     FILLED_POINT,
-    LINE_POINT,
     RANDOM_POINT,
     Dims,
     Params,
@@ -51,22 +76,14 @@ class Split(NamedTuple):
 
 
 def begin(key: Key[Array, ""], dims: Dims, params: Params) -> Tree:
-    """Return the root alone, [0, 1]^K with its candidate. Source: Alg. 1, line 1, and Sec. IV-B.
-
-    Examples:
-        >>> import moe_theory as mt
-        >>> from moe_theory.merging import Dims, Params, tree
-        >>> root = tree.begin(mt.root_key(0), Dims(max_experts=2, max_leaves=4), Params(num_experts=2, max_active=2))
-        >>> root.point[0].tolist(), int(root.active.sum())
-        ([0.5, 0.5], 1)
-    """
+    """Return the root alone, [0, 1]^K with its candidate. Source: Alg. 1, line 1, and Sec. IV-B."""
     dtype = jnp.result_type(float)
     shape = (dims.max_leaves, dims.max_experts)
     is_root = jnp.arange(dims.max_leaves) == 0
     lower = jnp.zeros((dims.max_experts,), dtype)
     upper = (jnp.arange(dims.max_experts) < params.num_experts).astype(dtype)
     uniforms = jax.random.uniform(key, lower.shape, dtype)
-    point = truncated(_point(lower, upper, params.point_rule, uniforms), params.max_active)
+    point = truncated(feasible_point(lower, upper, params.point_rule, uniforms), params.max_active)
     return Tree(
         lower=jnp.zeros(shape, dtype),
         upper=_written(jnp.zeros(shape, dtype), is_root, upper),
@@ -85,16 +102,6 @@ def split_leaf(
     """Count a pull of the active row `leaf` in slot `time`, and split the leaf if P_{h,i} >= tau_h(t).
 
     Each child starts with count 0 and its candidate. Source: Alg. 1, lines 9 to 12, and Eq. (2).
-
-    Examples:
-        >>> import jax
-        >>> import moe_theory as mt
-        >>> from moe_theory.merging import Dims, Params, tree
-        >>> params = Params(num_experts=2, max_active=2, confidence=1.0)
-        >>> root = tree.begin(mt.root_key(0), Dims(max_experts=2, max_leaves=4), params)
-        >>> after, split = jax.jit(tree.split_leaf)(mt.root_key(1), root, leaf=0, time=1, params=params)
-        >>> bool(split.happened), int(after.active.sum())
-        (True, 2)
     """
     num_experts = tree.lower.shape[1]
     row = jnp.arange(tree.active.shape[0]) == leaf
@@ -112,7 +119,7 @@ def split_leaf(
     happened = is_due & (has_room | ~both)
     adds_row = happened & both
 
-    place = jax.vmap(_point, in_axes=(0, 0, None, 0))
+    place = jax.vmap(feasible_point, in_axes=(0, 0, None, 0))
     points = place(lower, upper, params.point_rule, uniforms[1:].reshape(num_experts, 2).T)
     points = jax.vmap(truncated, in_axes=(0, None))(points, params.max_active)
     is_row = row & happened
@@ -142,13 +149,6 @@ def is_feasible(lower: Float[Numbers, "*n K"], upper: Float[Numbers, "*n K"]) ->
     """Return whether a box has a point of the simplex: sum(l) <= 1 <= sum(u).
 
     Source: Sec. IV-B, in place of its linear program.
-
-    Examples:
-        >>> import numpy as np
-        >>> from moe_theory.merging import tree
-        >>> lower, upper = np.array([[0.0, 0.0], [0.75, 0.5]]), np.array([[0.5, 0.5], [1.0, 1.0]])
-        >>> tree.is_feasible(lower, upper).tolist()  # sums from 0 to 1, and from 1.25 to 2
-        [True, False]
     """
     return (lower.sum(-1) <= 1) & (upper.sum(-1) >= 1)
 
@@ -161,13 +161,6 @@ def tightened(
     l'_k = max(l_k, 1 - sum_{j != k} u_j), u'_k = min(u_k, 1 - sum_{j != k} l_j).
 
     Source: Sec. IV-B, worked out.
-
-    Examples:
-        >>> import numpy as np
-        >>> from moe_theory.merging import tree
-        >>> low, high = tree.tightened(np.array([0.5, 0.0]), np.array([1.0, 1.0]))
-        >>> low.tolist(), high.tolist()
-        ([0.5, 0.0], [1.0, 0.5])
     """
     namespace = array_namespace(lower, upper)
     least = 1 - (upper.sum(-1, keepdims=True) - upper)
@@ -177,10 +170,7 @@ def tightened(
 
 
 def feasible_point(
-    lower: Float[Array, " K"],
-    upper: Float[Array, " K"],
-    rule: Int[Scalar, ""] = LINE_POINT,
-    key: Key[Array, ""] | None = None,
+    lower: Float[Array, " K"], upper: Float[Array, " K"], rule: Int[Scalar, ""], uniforms: Float[Array, " K"]
 ) -> Float[Array, " K"]:
     """Return a point of the simplex in a box that `is_feasible`.
 
@@ -191,25 +181,17 @@ def feasible_point(
     - RANDOM_POINT: y uniform in the box, then along the line to u, or to l, until the sum is 1. It has full support on
       the part of the simplex in the box, but is not uniform there.
 
+    Args:
+        uniforms: in [0, 1), of y.
     Source: Sec. IV-B, "a feasible weight" by an unspecified LP.
-    Raises: InvalidValueError where a random point may be needed without a key.
-
-    Examples:
-        >>> import jax.numpy as jnp
-        >>> from moe_theory.merging import tree
-        >>> tree.feasible_point(jnp.zeros(4), jnp.ones(4)).tolist()
-        [0.25, 0.25, 0.25, 0.25]
     """
-    if key is None:
-        if isinstance(rule, jax.Array) or int(rule) == RANDOM_POINT:
-            raise InvalidValueError(
-                f"rule={rule} may ask for a random point, which needs a key. Pass key, or another rule.",
-                argument="rule",
-            )
-        uniforms = jnp.zeros_like(lower)
-    else:
-        uniforms = jax.random.uniform(key, lower.shape, lower.dtype)
-    return _point(lower, upper, rule, uniforms)
+    line = _between(lower, upper)
+    inside = lower + uniforms * (upper - lower)
+    is_short = jnp.sum(inside) <= 1
+    # `_between` needs ends on either side of the simplex: one of them is the corner that `inside` is cut off from.
+    coordinates = _between(jnp.where(is_short, inside, lower), jnp.where(is_short, upper, inside))
+    rule = jnp.asarray(rule)
+    return jnp.where(rule == FILLED_POINT, _filled(lower, upper), jnp.where(rule == RANDOM_POINT, coordinates, line))
 
 
 def truncated(point: Float[Array, " K"], max_active: Int[Scalar, ""]) -> Float[Array, " K"]:
@@ -218,26 +200,13 @@ def truncated(point: Float[Array, " K"], max_active: Int[Scalar, ""]) -> Float[A
     Ties go to the first, and the result may lie outside the point's box.
 
     Source: Sec. IV-B, on (1b).
-
-    Examples:
-        >>> import jax.numpy as jnp
-        >>> from moe_theory.merging import tree
-        >>> tree.truncated(jnp.array([0.375, 0.25, 0.375]), max_active=2).tolist()
-        [0.5, 0.0, 0.5]
     """
     largest_weights = jnp.where(largest(point, jnp.ones_like(point, bool), max_active), point, 0)
     return largest_weights / jnp.sum(largest_weights)
 
 
 def leaf_terms(depths: Int[Array, "*n"], params: Params) -> Float[Array, "*n"]:
-    """Return nu_1 rho^h, the second term of (4), which bounds how much f* varies in a leaf. Source: Eq. (4).
-
-    Examples:
-        >>> import jax.numpy as jnp
-        >>> from moe_theory.merging import Params, tree
-        >>> tree.leaf_terms(jnp.array([0, 1, 2]), Params(smoothness=2.0, smoothness_ratio=0.5)).tolist()
-        [2.0, 1.0, 0.5]
-    """
+    """Return nu_1 rho^h, the second term of (4), which bounds how much f* varies in a leaf. Source: Eq. (4)."""
     ratio = jnp.asarray(params.smoothness_ratio, jnp.result_type(float))
     return params.smoothness * ratio ** depths.astype(ratio.dtype)
 
@@ -261,18 +230,6 @@ def _halves(
     uppers = jnp.stack([jnp.where(is_cut, middle, upper), upper])
     tight_lowers, tight_uppers = tightened(lowers, uppers)
     return (jnp.where(is_effective, tight_lowers, lowers), jnp.where(is_effective, tight_uppers, uppers), dimension)
-
-
-def _point(
-    lower: Float[Array, " K"], upper: Float[Array, " K"], rule: Int[Scalar, ""], uniforms: Float[Array, " K"]
-) -> Float[Array, " K"]:
-    line = _between(lower, upper)
-    inside = lower + uniforms * (upper - lower)
-    is_short = jnp.sum(inside) <= 1
-    # `_between` needs ends on either side of the simplex: one of them is the corner that `inside` is cut off from.
-    coordinates = _between(jnp.where(is_short, inside, lower), jnp.where(is_short, upper, inside))
-    rule = jnp.asarray(rule)
-    return jnp.where(rule == FILLED_POINT, _filled(lower, upper), jnp.where(rule == RANDOM_POINT, coordinates, line))
 
 
 def _between(short: Float[Array, " K"], long: Float[Array, " K"]) -> Float[Array, " K"]:

@@ -120,8 +120,6 @@ def best(
 
     Ties go to the first. Candidates are measured from the most promising on, until one exceeds the bounds of all
     others. Up to rounding the choice is as if all were measured.
-
-    Returns: the candidate's index, its norm, and by-products.
     """
     exploration = jnp.asarray(params.exploration, values.dtype)
 

@@ -1,7 +1,6 @@
 """Merging weights: points of the simplex with at most B entries above 0."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +11,6 @@ from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.numerics import Numbers, Scalar
 from moe_theory.core.random import draws
 
-ROUNDING = 1e-5  # how far from 1 a sum of weights may be
 PROPOSALS = 8  # for each gamma variable
 
 
@@ -131,42 +129,3 @@ def largest(values: Float[Array, " K"], exists: Bool[Array, " K"], max_active: I
     is_tied_before = (values[None, :] == values[:, None]) & (index[None, :] < index[:, None])
     is_before = exists[None, :] & ((values[None, :] > values[:, None]) | is_tied_before)
     return exists & (jnp.sum(is_before, axis=1, dtype=jnp.int32) < max_active)
-
-
-def check_weights(weights: Any, max_active: int | None = None) -> None:
-    """Check that merging weights are valid.
-
-    Raises: InvalidValueError unless `weights` (K,) are at least 0, sum to 1 up to rounding, (1a), and have at most
-        `max_active` above 0, (1b).
-
-    Examples:
-        >>> from moe_theory import merging
-        >>> merging.check_weights([0.5, 0.25, 0.25], max_active=2)
-        Traceback (most recent call last):
-            ...
-        moe_theory.core.errors.InvalidValueError: weights use 3 experts, but must use at most max_active=2 (1b). ...
-    """
-    values = np.asarray(weights)
-    if values.ndim != 1 or values.dtype.kind not in "biuf":
-        raise InvalidValueError(
-            f"weights of shape {values.shape} and type {values.dtype} must be one real number for each expert, (K,).",
-            argument="weights",
-        )
-    if not np.all(values >= 0):  # NaN included
-        worst = int(np.argmin(np.where(np.isnan(values), -np.inf, values)))
-        raise InvalidValueError(
-            f"weights[{worst}]={values[worst]} must not be negative: weights are on the simplex (1c). Raise it.",
-            argument="weights",
-        )
-    if abs(values.sum() - 1) > ROUNDING:
-        raise InvalidValueError(
-            f"weights sum to {values.sum()}, but must sum to 1 (1a): a merge is an average. Divide them by their sum.",
-            argument="weights",
-        )
-    used = int(np.sum(values > 0))
-    if max_active is not None and used > max_active:
-        raise InvalidValueError(
-            f"weights use {used} experts, but must use at most max_active={max_active} (1b). Keep the largest of them, "
-            "by `tree.truncated`.",
-            argument="weights",
-        )

@@ -1,6 +1,6 @@
 """Roles of lines, bands and marks, each drawn one way in all figures.
 
-A role is keywords of matplotlib's artists: `panel.plot(x, y, **PRINTED, label="Theorem 1")`. Roles in one panel differ
+A role is keywords of matplotlib's artists: `PRINTED.plot(panel, x, y, label="Theorem 1")`. Roles in one panel differ
 in luminance, and printed claims are also dashed.
 """
 
@@ -12,6 +12,15 @@ class ArtistStyle(dict[str, Any]):
 
     def __call__(self, **changes: Any) -> "ArtistStyle":
         return ArtistStyle(self | changes)
+
+    def plot(self, panel: Any, x: Any, y: Any, label: str = "") -> None:
+        panel.plot(x, y, label=label, **self)
+
+    def hline(self, panel: Any, y: Any, label: str = "") -> None:
+        panel.axhline(y, label=label, **self)
+
+    def vline(self, panel: Any, x: Any, label: str = "") -> None:
+        panel.axvline(x, label=label, **self)
 
 
 INK = "#000000"

@@ -36,7 +36,7 @@ LABELS: dict[str, str] = {  # what a reader sees for a status; JSON keeps the st
     StatementStatus.NOT_TESTABLE: "NOT TESTABLE",
     BY_READING: "DEPENDS",
 }
-_REASONS = {  # headings of the paragraph that gives the reason
+REASONS = {  # headings of the paragraph that gives the reason
     StatementStatus.HOLDS: "Why it holds",
     StatementStatus.AMENDED: "Why it fails as printed",
     StatementStatus.FALSE: "Why it fails",
@@ -116,11 +116,6 @@ def given(statement: Statement, *, is_short: bool) -> str:
     return " ".join(sentences)
 
 
-def reason_heading(judgement: Judged) -> str:
-    """Return the heading of the reason."""
-    return _REASONS[statement_status(judgement)]
-
-
 def reasons(judgement: Judged) -> list[str]:
     status = statement_status(judgement)
     statement = judgement.statement
@@ -146,12 +141,7 @@ def _recorded_labels(paper: str) -> dict[str, str]:
 
 
 def certainty(judgement: Judged, verdicts: Sequence[Verdict], folder: Path | None, failing: Sequence[str]) -> str:
-    """Return how sure a status is.
-
-    Args:
-        folder: of the run, None for the published results.
-        failing: false or vacuous statements that the paper's proof uses.
-    """
+    """Return how sure a status is."""
     sentences = [*_known_by(judgement, verdicts), challenge.search_sentence(judgement)]
     if failing:
         names = listed([name.partition(".")[2] for name in failing])

@@ -4,7 +4,7 @@ import dataclasses
 import itertools
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from moe_theory.plot.document import Document
 from moe_theory.report.rendering import document_text
@@ -24,7 +24,7 @@ class StatementPair(NamedTuple):
     differs: bool  # whether both are decided under a reading, and otherwise
     inapplicable: dict[str, str]  # claims that do not apply to one's own, each with why
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {
             "statement": self.name,
             "differs": self.differs,
@@ -80,7 +80,7 @@ def comparison(report: Report, paths: Sequence[Path] = ()) -> Document:
     pairs = compared(report)
     differing = [pair.name for pair in pairs if pair.differs]
 
-    def body() -> dict[str, Any]:
+    def body() -> dict[str, object]:
         run = {"system": report.own_system, "command": report.command, "seed": report.seed, "error": report.error}
         rows = [pair.to_json() for pair in pairs]
         return run | {"differ": differing, "statements": rows, "files": [*map(str, paths)]}

@@ -24,16 +24,8 @@ class Theme(NamedTuple):
     soft: str
     measured: str
     printed: str
-    holds: tuple[str, str]
-    amended: tuple[str, str]
-    fails: tuple[str, str]
-    vacuous: tuple[str, str]
-    open: tuple[str, str]
-    other: tuple[str, str]
-
-    def badge(self, status: str) -> tuple[str, str]:
-        fields = {"holds": self.holds, "holds amended": self.amended, "false": self.fails, "vacuous": self.vacuous}
-        return {**fields, "open": self.open, BY_READING: self.open}.get(status, self.other)
+    neutral: tuple[str, str]  # ground and words of statuses without a badge of their own
+    badges: dict[str, tuple[str, str]]  # by status
 
 
 LIGHT = Theme(
@@ -41,12 +33,14 @@ LIGHT = Theme(
     soft="#55585f",
     measured="#14457f",
     printed="#c24d00",
-    holds=("#e0f0e5", "#14512c"),
-    amended=("#fbe3d9", "#7a2e0c"),
-    fails=("#9c1c22", "#ffffff"),
-    vacuous=("#e3eaf5", "#1d3d6b"),
-    open=("#fbefc8", "#624400"),
-    other=("#ffffff", "#55585f"),
+    neutral=("#ffffff", "#55585f"),
+    badges={
+        "holds": ("#e0f0e5", "#14512c"),
+        "holds amended": ("#fbe3d9", "#7a2e0c"),
+        "false": ("#9c1c22", "#ffffff"),
+        "vacuous": ("#e3eaf5", "#1d3d6b"),
+        **dict.fromkeys(("open", BY_READING), ("#fbefc8", "#624400")),
+    },
 )
 
 
@@ -61,7 +55,7 @@ def compute(setup: Setup) -> xr.Dataset:
         by_paper[paper] = panel.curves(dataclasses.replace(setup, reading=select_readings(paper, None)[0]))
     length = max(len(curves.x) for curves in by_paper.values())
 
-    def filled(paper: str) -> dict[str, Any]:
+    def filled(paper: str) -> dict[str, np.ndarray]:
         pad = (0, length - len(by_paper[paper].x))
         columns = zip(Curves._fields, by_paper[paper], strict=True)
         return {name: np.pad(column.astype(float), pad, constant_values=np.nan) for name, column in columns}
@@ -108,7 +102,7 @@ def _draw_panel(axis: Axes, panel: Panel, data: xr.Dataset, theme: Theme) -> Non
     axis.annotate(panel.printed_words, (0, 1), (0, 7), color=theme.printed, fontsize=8, fontweight="bold", **above)
     status = status_of(panel)
     if status is not None:
-        badge, words = theme.badge(status)
+        badge, words = theme.badges.get(status, theme.neutral)
         box = {"boxstyle": "round,pad=0.3,rounding_size=0.4", "facecolor": badge, "edgecolor": words, "linewidth": 0.5}
         bold = {"fontsize": 7.5, "fontweight": "bold", "ha": "right", "bbox": box}
         axis.annotate(LABELS[status], (1, 1), (-3, 7), color=words, **bold, **above)

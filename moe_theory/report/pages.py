@@ -44,10 +44,7 @@ def write_numbers(report: Report, folder: Path) -> list[Path]:
 
 
 def of_paper(name: str) -> Report:
-    """Return the recorded verdicts on a paper's statements as a report.
-
-    Raises: UnknownNameError for another name. DamagedError for a paper without a recorded run.
-    """
+    """Return the recorded verdicts on a paper's statements as a report."""
     statements = answered(name)
     records = recorded.read()
     papers = [name, *(answering for answering in paper_names() if name in answers_for(answering))]
@@ -76,12 +73,7 @@ def as_report(run: recorded.Recorded, statements: Sequence[Statement] = ()) -> R
 
 
 def read_reports(paths: Iterable[str | os.PathLike[str]]) -> Report:
-    """Return the reports at `paths` as one, where later verdicts on a claim under a reading replace earlier ones.
-
-    Args:
-        paths: files, or folders, which stand for their `verdicts.json`, or else for their `report.json`.
-    Raises: DamagedError for missing, damaged or incompatible reports.
-    """
+    """Return the reports at `paths` as one, where later verdicts on a claim under a reading replace earlier ones."""
     files = list(dict.fromkeys(_file(Path(path)) for path in paths))
     return merged([_read(file) for file in files], [str(file) for file in files])
 
@@ -103,8 +95,6 @@ def merged(reports: Sequence[Report], names: Sequence[str]) -> Report:
 
     The sum of errors bounds the probability that any verdict is false, replaced ones included. Reports of different
     seeds are not merged, because verdicts chosen among seeds have no known error.
-
-    Raises: DamagedError, with the `names` of two with different seeds or precision.
     """
     first = reports[0]
     for report, name in zip(reports, names, strict=True):

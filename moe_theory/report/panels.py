@@ -129,15 +129,11 @@ def draw_curve(panel: Axes, verdict: Verdict, curve: Curve) -> None:
         _shade_allowed(panel, verdict, predicted, margin, ends)
     panel.yaxis.set_major_formatter(lambda value, _: re.sub(r"e\+?(-?)0*", r"e\1", f"{value:.3g}"))
     ticks = tick_labels(curve)
-    panel.set_xticks(places[:: ticks.step], [_as_text(words) for words in ticks.words])
+    panel.set_xticks(places[:: ticks.step], [plain(words.replace("$", r"\$")) for words in ticks.words])
 
 
 def _clip(values: list[float]) -> np.ndarray:
     return np.where(np.isinf(values), values, np.clip(values, -LARGEST_DRAWN, LARGEST_DRAWN))
-
-
-def _as_text(words: str) -> str:
-    return plain(words.replace("$", r"\$"))
 
 
 def _shade_allowed(panel: Axes, verdict: Verdict, predicted: np.ndarray, margin: np.ndarray, ends: np.ndarray) -> None:

@@ -97,16 +97,7 @@ def make_figures(
     progress: Progress = quiet,
     **asked: Any,
 ) -> list[Path]:
-    """Draw figures as `out`/`paper`/NAME.svg, with data as NAME.csv.
-
-    Args:
-        names: of figures, by default or for `all` all of the paper's.
-        forms: svg, pdf or png.
-        width: as of `figure`.
-        asked: reading, replicates, seed, rounds, experts and settings, as of `figure`.
-    Returns: the paths, pictures and data of figures in turn.
-    Raises: UnknownNameError, InvalidValueError or OutputError.
-    """
+    """Draw figures as `out`/`paper`/NAME.svg, with data as NAME.csv."""
     from moe_theory.plot import layout
 
     forms = list(dict.fromkeys(forms))

@@ -97,9 +97,6 @@ def own(*folders: Path) -> Recorded:
 
     It has verdicts on every claim under each reading, where those in the folders replace recorded ones. All runs have
     one seed, so the remaining errors bound the probability that any verdict is false.
-
-    Raises: DamagedError for a run of several papers, at another seed or precision than the record, or after which a
-        claim lacks a verdict under a reading that others have. DeclarationError for a failing proof.
     """
     report = read_printed(folders)
     folder = " and ".join(map(str, folders))
@@ -143,10 +140,7 @@ def own(*folders: Path) -> Recorded:
 
 
 def of_other_data(folders: Sequence[Path]) -> PaperRecord:
-    """Return the published runs of a paper on another data set: those in these folders, on every claim.
-
-    Raises: DamagedError for verdicts on several papers or data sets, or none, or for a claim without a verdict.
-    """
+    """Return the published runs of a paper on another data set: those in these folders, on every claim."""
     if not folders:
         raise InvalidValueError("there is no run on other data. Name its folder.", argument="folders")
     report = read_printed(folders)

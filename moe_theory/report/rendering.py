@@ -5,6 +5,7 @@ import functools
 import hashlib
 import html
 import itertools
+import math
 import re
 import typing
 from collections import Counter
@@ -92,25 +93,18 @@ def card(
     shown_claim: str = "",
     target: Target,
 ) -> str:
-    """Return the card of a statement as Markdown.
-
-    Args:
-        verdicts: of its status.
-        folder: of its run, by default the recorded runs.
-        failing: false or vacuous statements that its proof uses.
-        shown_claim: whose test is shown, by default the one that decides.
-    """
+    """Return the card of a statement as Markdown."""
     statement = judgement.statement
-    of_claim = [verdict for verdict in verdicts if verdict.claim == shown_claim]
-    shown = of_claim[0] if of_claim else wording.decisive(judgement, verdicts)
+    of_claim = (verdict for verdict in verdicts if verdict.claim == shown_claim)
+    displayed = next(of_claim, None) or wording.decisive(judgement, verdicts)
     proofs = [("Exact argument", statement.disproof), ("Exact argument", statement.proof)]
     if not target.is_short:
         proofs.append(("On the correction", statement.derivation))
     values = {
         "known": judgement,
         "of": statement,
-        "parts": cards.evidence(judgement, verdicts, shown),
-        "shown": shown,
+        "parts": cards.evidence(judgement, verdicts, displayed),
+        "shown": displayed,
         "certainty": cards.certainty(judgement, verdicts, folder, failing),
         "proofs": [(heading, proof) for heading, proof in proofs if proof],
         **target._asdict(),
@@ -143,6 +137,7 @@ def templates() -> "jinja2.Environment":
         environment.globals.update({name: value for name, value in vars(module).items() if not name.startswith("_")})
     environment.globals.update(card=html_card, mathml=mathml)
     environment.filters.update(digest=_digest, math=_math)
+    environment.tests.update(finite=math.isfinite)
     return environment
 
 
@@ -197,13 +192,9 @@ def _math(words: str) -> Markup:
     return Markup("").join(formula or symbols.marked(piece) for formula, piece in zip(typeset, pieces, strict=True))
 
 
-def _in_a_block(markup: str) -> Markup:
-    return Markup(" ".join(markup.split()))
-
-
 TERMINAL = Target(symbols.plain, symbols.linear, is_short=True)
 WHOLE = TERMINAL._replace(is_short=False)  # with full proofs, notes and free parameters
 PAGE = Target(
     words=lambda words: markdown.escaped(_math(words)),
-    formula=lambda latex: _in_a_block(parts().typeset(latex)),
+    formula=lambda latex: Markup(" ".join(parts().typeset(latex).split())),  # one block
 )

@@ -20,13 +20,7 @@ class Standing(NamedTuple):
 
 
 def standing(patterns: Sequence[str] = (), folder: Path | None = None) -> list[Standing]:
-    """Return the matching statements, each once with its status.
-
-    Args:
-        patterns: all statements by default.
-        folder: of a run, by default the recorded ones.
-    Raises: UnknownNameError for a pattern that matches nothing. DamagedError for a folder without a run.
-    """
+    """Return the matching statements, each once with its status."""
     report = None if folder is None else read_printed([folder])
     by_name: dict[str, Statement] = {}
     for pattern in patterns or ["*"]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from markupsafe import Markup
 
-from moe_theory.core.errors import InvalidValueError
+from moe_theory.core.errors import InvalidValueError, enclosed
 from moe_theory.plot import legend, ramp
 from moe_theory.plot.document import Document, Picture
 from moe_theory.plot.markdown import paragraphs, table, table_width
@@ -59,8 +59,6 @@ def draw(results: Results, path: str | Path) -> Path:
     """Draw all scalar observables at the last round, as SVG or PNG by the suffix of `path`.
 
     They are over the first axis, in lines for up to eight values of the second, at the first value of others.
-
-    Raises: OutputError for another suffix or an unwritable place. InvalidValueError unless `can_be_drawn`.
     """
     if not can_be_drawn(results):
         raise InvalidValueError(
@@ -86,7 +84,7 @@ def document(results: Results, lines: Sequence[str] = ()) -> Document:
     )
 
 
-def _body(results: Results) -> dict[str, Any]:
+def _body(results: Results) -> dict[str, object]:
     cells = []
     for place, cell in enumerate(results.sweep.grid.cells):
         statistics = results.statistics_of(place) or {}
@@ -111,7 +109,7 @@ def scalars(results: Results) -> list[str]:
 
 def caption(results: Results) -> str:
     sweep = results.sweep
-    reading = f" under {results.reading.name}" if sweep.reading is not None else ""
+    reading = enclosed(" under ", sweep.reading and results.reading.name)
     lines = [
         f"{sweep.system}{reading}. At round {results.rounds[-1]}: mean with ± 2 standard errors; {sweep.replicates} "
         "replicates a cell."

@@ -4,12 +4,12 @@ import dataclasses
 import re
 from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 from rich.text import Text
 
-from moe_theory.core.errors import plural
+from moe_theory.core.errors import enclosed, plural
 from moe_theory.plot.document import Document, read_written
 from moe_theory.plot.markdown import code, paragraphs, shell_path, table, table_width
 from moe_theory.plot.symbols import plain
@@ -87,7 +87,7 @@ def verdicts_text(report: Report, width: int, folder: Path | None = None) -> str
         judgements=judgements,
         complete=complete,
         failing=[judgement for judgement in complete if statement_status(judgement) == StatementStatus.FALSE],
-        source=f" --from {shell_path(folder)}" if folder else "",
+        source=enclosed(" --from ", folder and shell_path(folder)),
         MOST_SURPRISING=MOST_SURPRISING,
     )
     return f"{verdict_table(report.verdicts, width)}\n\n{lines}"
@@ -117,7 +117,7 @@ def first_look_document(report: Report, paths: Sequence[Path], claims: Mapping[s
             verdicts=table(list(columns), zip(*columns.values(), strict=True)),
             report=report,
             published=recorded(),
-            page=paths[0] if len(paths) > 1 else None,
+            page=next(iter(paths[:-1]), None),
             folder=shell_path(paths[-1].parent),
             example=next(iter(refuted), report.statements[0].name),
         )
@@ -145,7 +145,7 @@ def statements_document(standings: Sequence[Standing]) -> Document:
 def why_document(standings: Sequence[Standing], *, is_short: bool = True) -> Document:
     """Explain the statuses of statements."""
 
-    def body() -> list[dict[str, Any]]:
+    def body() -> list[dict[str, object]]:
         rows = []
         for standing in standings:
             verdict = decisive(standing.known, standing.verdicts)
@@ -173,7 +173,7 @@ def searches_document(searches: Sequence[Challenge]) -> Document:
     )
 
 
-def facts(standing: Standing) -> dict[str, Any]:
+def facts(standing: Standing) -> dict[str, object]:
     source = standing.folder and str(standing.folder)
     return dataclasses.asdict(standing.known.statement) | status_json(standing.known) | {"from": source}
 
@@ -198,7 +198,7 @@ def statement_table(judgements: Sequence[Judged], width: int) -> Markup:
         else:
             says.truncate(room - max(map(len, names)), overflow="ellipsis")
             rows.append((status, name, says))
-    return table(("status", "statement") if is_narrow else ("status", "statement", "claim"), rows)
+    return table(("status", "statement", "claim")[: 3 - is_narrow], rows)
 
 
 def why_card(standing: Standing, failing: Sequence[str] = (), *, target: Target = TERMINAL) -> str:

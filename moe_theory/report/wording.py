@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -52,7 +52,7 @@ STOPS: dict[Stop, str] = {
 }
 _WRITERS = {"probability": percentage}  # of numbers, by kind
 _CLAIM_WRITERS = {**_WRITERS, "counterexample": percentage, "limit_probability": percentage}
-_NAMES = {  # by kind, what is predicted and what is observed
+NAMES = {  # by kind, what is predicted and what is observed
     "equality": ("predicted mean", "observed mean"),
     "upper_bound": ("bound", "observed mean"),
     "lower_bound": ("bound", "observed mean"),
@@ -70,19 +70,12 @@ BY_READING = "by reading"  # the status of a statement that has another one unde
 LOOSE = 10.0  # slack of a bound from which on a page says so
 
 
-class Fact(NamedTuple):
-    """One line of a card: numbers between words."""
-
-    label: str
-    parts: tuple[str | float | int, ...]
-
-
 def status_word(status: Status) -> str:
     return f"{SYMBOLS[status]} {status}"
 
 
 def kind_words(verdict: Verdict) -> str:
-    return verdict.kind.replace("_", " ") + enclosed(" (", _side_words(verdict), ")")
+    return verdict.kind.replace("_", " ") + enclosed(" (", side_words(verdict), ")")
 
 
 def allowed_sides(verdict: Verdict) -> tuple[bool, bool]:
@@ -187,7 +180,7 @@ def sentence(verdict: Verdict) -> str:
             return _open_question(verdict)
     at = enclosed(" (", {"mean": ""}.get(verdict.at, verdict.at), ")")
     write = _WRITERS.get(verdict.kind, number)
-    margin = f" (margin {write(verdict.margin)})" if verdict.margin > 0 else ""
+    margin = enclosed(" (margin ", verdict.margin > 0 and write(verdict.margin), ")")
     match verdict.kind:
         case "equality":
             start = "The mean" if not at else f"At {verdict.at} the mean"
@@ -212,7 +205,7 @@ def sentence(verdict: Verdict) -> str:
                 return f"{measured(verdict)} examples violate it{at}. None may."
             return f"{measured(verdict)} examples violate it{at}. At most {percentage(verdict.predicted)} may."
         case "rate":
-            side = enclosed("", _side_words(verdict).removeprefix("equal"), " ")
+            side = enclosed("", side_words(verdict).removeprefix("equal"), " ")
             where = verdict.at if "end" in verdict.at else "exponent"
             return f"The {where} is {_slope(verdict)}. The claim is {side}{number(verdict.predicted)}{margin}."
     if verdict.trend:
@@ -228,12 +221,12 @@ def _capitalize(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _side_words(verdict: Verdict) -> str:
+def side_words(verdict: Verdict) -> str:
     return (verdict.side or "").replace("_", " ")
 
 
 def _side(verdict: Verdict) -> str:
-    return _side_words(verdict).replace("equal", "equal to")
+    return side_words(verdict).replace("equal", "equal to")
 
 
 def _slope(verdict: Verdict) -> str:
@@ -293,54 +286,12 @@ def _open_question(verdict: Verdict) -> str:
         return _recorded_reason(verdict)
     quantity = {"rate": verdict.at or "exponent", "probability": "frequency"}.get(verdict.kind, "difference")
     shift = verdict.predicted if quantity != "difference" else 0.0
-    at = f" at {verdict.at}" if verdict.at not in {"", "mean"} and verdict.kind != "rate" else ""
+    at = enclosed(" at ", verdict.at not in {"", "mean"} and verdict.kind != "rate" and verdict.at)
     write = _WRITERS.get(verdict.kind, number)
     words = f"{runs}: the {quantity}{at} is between {write(low + shift)} and {write(high + shift)}"
     if quantity == "difference":
         words += f", allowed {allowed_words(verdict, verdict.margin)}"
     return f"{words}."
-
-
-def facts(verdict: Verdict) -> list[Fact]:
-    lines = []
-    for label, parts in _facts(verdict):
-        numbers = [part for part in parts if not isinstance(part, str)]
-        if not numbers or any(math.isfinite(part) for part in numbers):
-            lines.append(Fact(label, parts))
-    return lines
-
-
-def _facts(verdict: Verdict) -> Iterator[tuple[str, tuple[str | float, ...]]]:
-    predicted, observed = _NAMES.get(verdict.kind, ("predicted", "observed"))
-    at = f" at {verdict.at}" if verdict.at and verdict.kind not in {"rate", "limit_rate"} else ""
-    side = enclosed(", ", _side_words(verdict))
-    if verdict.kind != "identity":
-        yield f"{predicted}{side}", (verdict.predicted, at)
-    yield observed, (verdict.observed, at)
-    if verdict.kind != "identity":
-        spread = ()
-        if math.isfinite(verdict.standard_error):
-            spread = (" ± ", verdict.standard_error, " (s.e.)")
-        yield "observed − predicted", (verdict.observed - verdict.predicted, *spread)
-    if any(math.isfinite(end) for end in verdict.interval):
-        low, high = verdict.interval
-        method = verdict.interval_kind.removeprefix("exact ").removeprefix("asymptotic ")
-        # Nobody is to take an interval that is asymptotic for one that is exact.
-        name = "exact interval" if verdict.is_exact else "asymptotic interval"
-        yield name, ("[", low, ", ", high, f"] {method}")
-    if math.isfinite(verdict.unseen):
-        yield "may have been missed", (verdict.unseen, " of replicates: an event that rare, whatever it carries")
-    yield {"identity": "tolerance"}.get(verdict.kind, "margin"), (verdict.margin,)
-    if verdict.status is Status.VACUOUS:
-        yield "true anyway", (verdict.trivial,)
-    yield "error of this verdict", (verdict.error,)
-    power = " · would have been refuted with probability 0.9"
-    if verdict.kind == "identity":
-        chance = f"would have shown with probability 1 − {number(verdict.error)}"
-        power = f" · a violation in that share of replicates {chance}"
-    yield "detectable error", (verdict.smallest_discrepancy, power)
-    looks = f" in {len(verdict.looks)} looks" if len(verdict.looks) > 1 else ""
-    yield "replicates", (verdict.replicates, f"{looks}; stopped: {STOPS[verdict.stopped]}")
 
 
 class Chapter(NamedTuple):
@@ -433,16 +384,13 @@ def script_options(statement: Statement) -> dict[str, str]:
     return {kind: {"witness": "--script"}.get(kind, f"--{kind}") for kind in statement.scripts}
 
 
-def claim_anchor(claim: str) -> str:
-    return f"claim:{_safe(claim)}"
-
-
-def statement_anchor(statement: Statement) -> str:
-    return f"statement:{_safe(statement.name)}"
+def anchor(*names: str) -> str:
+    """Return the anchor on the page of a kind and a name, such as "claim" and its id."""
+    return ":".join(quote(name, safe="", errors="backslashreplace").replace("%", "~") for name in names)
 
 
 def verdict_anchor(verdict: Verdict) -> str:
-    return f"verdict:{_safe(verdict.claim)}:{_safe(verdict.settings[0])}"
+    return anchor("verdict", verdict.claim, verdict.settings[0])
 
 
 def summary(verdicts: Sequence[Verdict]) -> str:
@@ -465,7 +413,3 @@ def error_words(report: Report) -> str:
 
 def cut_short(report: Report) -> list[Verdict]:
     return [verdict for verdict in report.verdicts if verdict.stopped is Stop.BUDGET]
-
-
-def _safe(name: str) -> str:
-    return quote(name, safe="", errors="backslashreplace").replace("%", "~")

@@ -12,8 +12,7 @@ import pytest
 from scipy import optimize, stats
 
 import moe_theory as mt
-from moe_theory.core.random import normals, replicate_keys, root_key, step_key, uniforms
-from moe_theory.core.system import simulate_batch
+from moe_theory.core.random import normals, replicate_keys, step_key, uniforms
 from moe_theory.generalization import complexity, instances
 from moe_theory.generalization.instances import NUM_SIGNS, linear_router
 from moe_theory.generalization.model import Dims, Params
@@ -203,10 +202,7 @@ def test_a_coin_is_fair_and_its_ghost_another():
 def test_params_that_do_not_fit_are_named():
     """Would catch a system that runs on them, or an error that says less than a line or more."""
     for system, wrong in (
-        (instances.cells, {"num_active": Params(4, 2, 5), "num_experts": Params(5, 1, 5)}),
-        (instances.learned_cells, {"num_active": Params(4, 2, 5)}),
-        (instances.dense, {"num_active": Params(4, 2, 5)}),
-        (instances.dense, {"num_active": Params(1, 1, 5)}),
+        (instances.cells, {"num_experts": Params(5, 1, 5)}),
         (instances.coin, {"num_samples": Params(1, 1, 6)}),
         (instances.coin, {"num_samples": Params(1, 1, 0)}),
     ):
@@ -374,14 +370,3 @@ def test_the_exact_tail_is_that_of_all_outcomes():
     for successes in range(samples + 1):
         tail = sum(number for gap, number in counts.items() if gap >= successes) / 4**samples
         assert exact_tail(samples, np.array(successes)) == pytest.approx(tail)
-
-
-def test_what_cannot_be_enumerated_is_refused():
-    refuse("max_samples", instances.function_classes, Dims(2, 1, instances.MOST_SIGNS + 1))
-    refuse("max_experts", instances.labelings, Dims(instances.MOST_LABELS + 1, 1, 2))
-    refuse("max_samples", instances.labelings, Dims(2, 1, instances.MOST_POINTS + 1))
-
-
-def test_a_lone_point_needs_two_experts():
-    system = instances.lone_points(Dims(max_experts=3, num_features=1, max_samples=4))
-    refuse("num_experts", simulate_batch, system, root_key(0), 2, Params(num_experts=3, num_samples=4), 1)

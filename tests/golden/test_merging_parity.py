@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 import moe_theory as mt
-from moe_theory.merging import network, uncertainty
+from moe_theory.merging import network, policies, uncertainty
 from moe_theory.merging.params import CYCLIC_SPLIT, Dims, Params
-from moe_theory.merging.policies import tanbr
 from moe_theory.merging.rewards import Feedback
 
 from . import merging_loop as loop
@@ -39,7 +38,7 @@ def test_a_slot_of_tanbr_is_the_loops(num_hidden, form, arms_a_block, monkeypatc
     tree = {"nu": params.smoothness, "rho": params.smoothness_ratio}
     steps = {"C": params.split_constant, "delta": params.confidence}
     steps |= {"rate": params.learning_rate, "regularization": params.regularization}
-    policy, rng, key = tanbr(dims, form), np.random.default_rng(0), mt.root_key(2)
+    policy, rng, key = policies.named("tanbr", dims, form), np.random.default_rng(0), mt.root_key(2)
     with jax.enable_x64(True):
         begin = jax.jit(lambda key: policy.begin(key, dims, params))
         choose, learn = (jax.jit(part) for part in (policy.choose, policy.learn))

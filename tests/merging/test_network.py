@@ -290,7 +290,10 @@ def feasible_boxes(seed, number):
 
 @pytest.fixture(scope="module")
 def place():
-    return jax.jit(jax.vmap(trees.feasible_point, in_axes=(0, 0, None, 0)))
+    def point(lower, upper, rule, key):
+        return trees.feasible_point(lower, upper, rule, jax.random.uniform(key, lower.shape))
+
+    return jax.jit(jax.vmap(point, in_axes=(0, 0, None, 0)))
 
 
 def program(lower, upper, objective=None):
@@ -345,10 +348,6 @@ def test_random_points_have_the_law_that_is_written_down(place):
     lower, upper = np.zeros((4200, K), np.float32), np.tile(np.array([1, 1, 0, 0], np.float32), (4200, 1))
     points = np.asarray(place(lower, upper, jnp.asarray(RANDOM_POINT), keys))
     assert abs(np.mean(points[:, 0] <= 0.25) - 1 / 12) < 5.2 * np.sqrt(11 / 144 / 4200)
-
-
-def test_a_random_point_needs_a_key():
-    refuse("rule", trees.feasible_point, jnp.zeros(2), jnp.ones(2), RANDOM_POINT)
 
 
 def test_truncation_keeps_the_largest_and_of_equal_ones_the_first():

@@ -1,19 +1,15 @@
 """The testbed's tasks, network and slots against plain NumPy: catches tasks without conflict, a wrong forward pass."""
 
-import dataclasses
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from moe_theory.core.errors import InvalidValueError, UnknownNameError
 from moe_theory.merging.serving import merge
 from moe_theory.merging.testbed import tasks, training, transformer
 from moe_theory.merging.testbed.tasks import Examples, Recipe, accuracies, examples
 from moe_theory.merging.testbed.training import initial
 from moe_theory.runs.store import Store
-from tests.continual.cases import refuse
 
 
 def parts(setting, split="train"):
@@ -58,14 +54,6 @@ def test_a_fifth_of_every_digit_is_for_validation_and_no_image_is_in_both():
     shares = np.bincount(labels[0]) / (np.bincount(labels[0]) + np.bincount(train_labels[0]))
     assert np.all(np.abs(shares - 0.2) < 0.01)
     assert not {image.tobytes() for image in train[0]} & {image.tobytes() for image in held_out[0]}
-
-
-def test_settings_that_cannot_be_trained_say_why():
-    refuse("split", examples, Recipe(), "test", kind=UnknownNameError)
-    for wrong in ({"num_tasks": 41}, {"num_experts": 9}, {"num_heads": 5}, {"batch_size": 100}, {"hidden": 0}):
-        with pytest.raises(InvalidValueError, match=next(iter(wrong))):
-            Recipe(**wrong)
-    refuse("learning_rate", Recipe, learning_rate=0.0)
 
 
 SMALL = Recipe(num_tasks=3, num_experts=3, width=6, hidden=5, num_layers=2, num_heads=2, batch_size=3)
@@ -192,9 +180,9 @@ def test_a_trained_model_is_kept_and_read_back_bit_for_bit(begun, tmp_path, monk
 
         def make():
             runs.append(folder)
-            return training.arrays_of(begun)
+            return begun
 
-        return training.model_of(training.cached(Store(folder), "a setting", make, lines.append), TRAINED)
+        return training.cached(Store(folder), "a setting", make, begun, lines.append)
 
     for _ in range(2):
         assert equal(trained(tmp_path), begun)
@@ -208,11 +196,3 @@ def test_a_trained_model_is_kept_and_read_back_bit_for_bit(begun, tmp_path, monk
     assert len(runs) == 3
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
     assert training.cache_folder() == tmp_path / "user" / "moe_theory" / "testbed"
-    assert training._key(TRAINED) != training._key(dataclasses.replace(TRAINED, seed=1))
-
-
-def test_arrays_of_a_model_make_it_again(begun):
-    arrays = training.arrays_of(begun)
-    assert equal(training.model_of(arrays, TRAINED), begun)
-    with pytest.raises(KeyError):
-        training.model_of(dict(list(arrays.items())[1:]), TRAINED)

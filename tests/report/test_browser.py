@@ -63,7 +63,7 @@ def anchors(report, **wanted):
     found = {verdict.claim for verdict in chosen}
     chapters = wording.arranged(report)
     of_chapters = ([*(each for _, own in chapter.statements for each in own), *chapter.others] for chapter in chapters)
-    return [wording.claim_anchor(entry[0].claim) for own in of_chapters for entry in own if entry[0].claim in found]
+    return [wording.anchor("claim", entry[0].claim) for own in of_chapters for entry in own if entry[0].claim in found]
 
 
 def overflow(page):

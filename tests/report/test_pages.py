@@ -79,7 +79,7 @@ def test_every_verdict_has_its_card(report, page):
     assert len(set(names)) == len(names)
     for verdict in report.verdicts:
         assert verdict.reading in page.words[wording.verdict_anchor(verdict)]
-        card = page.words[wording.claim_anchor(verdict.claim)]
+        card = page.words[wording.anchor("claim", verdict.claim)]
         for words in (verdict.claim, shown(verdict.where), shown(verdict.statement), verdict.command):
             assert words in card
 
@@ -87,7 +87,7 @@ def test_every_verdict_has_its_card(report, page):
 def test_every_statement_has_one_card_in_the_order_that_people_ask(report, page, text):
     for known in wording.judged_statements(report):
         of = known.statement
-        words = " ".join(page.words[wording.statement_anchor(of)].split())
+        words = " ".join(page.words[wording.anchor("statement", of.name)].split())
         decided = wording.decisive(known, report.verdicts)
         asked = [of.where, cards.label(known), of.says, *cards.reasons(known), of.corrected]
         asked += [wording.sentence(decided)] if decided else []

@@ -50,13 +50,15 @@ def compute(setup: plot.Setup, terminations: Sequence[str] = TERMINATIONS) -> xr
     }
     runs = setup.run(plot.log_axis_cells(settings, system(dims), FIGURE_2.observe, length))
     several = [Cell(name, system(dims), params, length, 1, observe=observe_route) for name, params in settings.items()]
-    routes = setup.run(each for each in several if each.params.num_experts > 1)
+    routes = setup.run(cell for cell in several if cell.params.num_experts > 1)
     exact = {}
     for name, run in routes.items():
         expected = corrected.given_routes(run.state.pool, dims.num_samples, *run.records)
         recorded = runs[name].rounds - 1
         exact[name] = corrected.Exact(*(leaf[recorded].mean(axis=1) for leaf in expected))
-    of_one = [cell_name(1, each == "with") for each in terminations if 1 in numbers]  # one expert's moments are exact
+    of_one = [
+        cell_name(1, termination == "with") for termination in terminations if 1 in numbers
+    ]  # one expert's moments are exact
     if of_one:
         exact |= dict.fromkeys(of_one, _exact_means(runs[of_one[0]], dims))
 
@@ -179,7 +181,7 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
             _draw_panel(panel, curves.sel(termination=termination), top)
             if termination == "without" and num_experts > 1:
                 mean = curves["mean"].sel(termination="with")
-                panel.plot(data["round"], mean, **roles.RIVAL, label="the mean with termination")
+                roles.RIVAL.plot(panel, data["round"], mean, label="the mean with termination")
             panel.label_outer()
         axes[row, 0].set_ylabel(f"({'abcd'[row]}) {termination} termination\n{SYMBOLS[metric]}")
     for column, num_experts in enumerate(data.experts.values):
@@ -192,10 +194,10 @@ def _draw_panel(panel: plot.Axes, selection: xr.Dataset, top: float) -> None:
     rounds = selection["round"].values
     number = int(selection.experts)
     num_tasks = selection.attrs["num_tasks"]
-    panel.axhline(0, **roles.ZERO)
+    roles.ZERO.hline(panel, 0)
     plot.curve(panel, rounds, selection, "mean over replicates", "10–90 % of replicates", **roles.MEASURED)
     if np.isfinite(selection.printed).any():
-        panel.plot(rounds, selection.printed, **roles.PRINTED, label="closed form as printed")
+        roles.PRINTED.plot(panel, rounds, selection.printed, label="closed form as printed")
         last = float(selection.printed[-1])
         is_below_mean = 0 < float(selection["mean"][-1]) - last < 0.25 * top
         name = EQUATIONS[str(statement_of(number, num_tasks))][str(selection.metric.values)]
@@ -204,12 +206,12 @@ def _draw_panel(panel: plot.Axes, selection: xr.Dataset, top: float) -> None:
         words = {"transform": panel.transAxes, "color": "C1", "ha": "right", "va": "bottom", "in_layout": False}
         panel.text(0.97, 0.2, "none for\n$M = N$", **words)
     if np.isfinite(selection.exact).any():
-        panel.plot(rounds, selection.exact, **roles.RIGHT, label="exact, along the routes")
-    panel.axvline(int(selection.explored), **roles.REFERENCE, label="end of exploration $T_1$")
+        roles.RIGHT.plot(panel, rounds, selection.exact, label="exact, along the routes")
+    roles.REFERENCE.vline(panel, int(selection.explored), label="end of exploration $T_1$")
     half = rounds[selection.terminated.values >= 0.5]
     if len(half) > 0 and number > 1:
         height = 0.97 * panel.get_ylim()[1]
-        panel.plot(half[:1], height, **roles.HALF_ENDED, label="half of the runs terminated")
+        roles.HALF_ENDED.plot(panel, half[:1], height, label="half of the runs terminated")
 
 
 def overview_curves(setup: plot.Setup) -> plot.Curves:

@@ -1,7 +1,5 @@
 """Fig. 8: each arrival's expert under four thresholds, in the first run in which they differ."""
 
-from typing import Any
-
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
@@ -80,7 +78,7 @@ def explored_rounds(data: xr.Dataset) -> int:
     return int(theory.exploration_rounds(DIMS.max_experts, data.attrs["learning_rate"]))
 
 
-def caption_words(data: xr.Dataset) -> dict[str, Any]:
+def caption_words(data: xr.Dataset) -> dict[str, object]:
     parting = data.attrs["share_parting"]
     which = "replicate 0; the four thresholds route alike in all of them"
     if parting > 0:
@@ -144,13 +142,13 @@ def _draw_routes(panel: plot.Axes, run: xr.Dataset, elsewhere: xr.Dataset) -> No
         marker = MARKERS[cluster % 3]
         colour = COLOURS[cluster % 3]
         look = MARK(marker=marker, markeredgecolor=colour, markerfacecolor=colour if is_first else "white")
-        panel.plot(rounds[is_drawn], lanes, **look, label=f"task {task}")
+        look.plot(panel, rounds[is_drawn], lanes, label=f"task {task}")
     for expert in range(1, DIMS.max_experts):
-        panel.axhline(expert + 0.5, **roles.GROUND)
-    panel.axvline(explored_rounds(run) + 0.5, **roles.REFERENCE, label="$T_1$")
+        roles.GROUND.hline(panel, expert + 0.5)
+    roles.REFERENCE.vline(panel, explored_rounds(run) + 0.5, label="$T_1$")
     ended = termination_round(run)
     if ended:
-        panel.axvline(ended - 0.5, **roles.ENDED, label="termination")
+        roles.ENDED.vline(panel, ended - 0.5, label="termination")
     places = elsewhere["round"].values
     experts = elsewhere.expert.values
     label = "elsewhere than in (a)" if len(places) else ""
@@ -166,5 +164,5 @@ def _draw_shares(panel: plot.Axes, shares: Float[np.ndarray, "M K"]) -> None:
     starts = np.cumsum(shares, axis=1) - shares
     for cluster in range(shares.shape[1]):
         panel.barh(experts, shares[:, cluster], 0.62, starts[:, cluster], color=COLOURS[cluster % 3], linewidth=0)
-    panel.axvline(1 / len(shares), **EVEN, label="even share $1/M$")
+    EVEN.vline(panel, 1 / len(shares), label="even share $1/M$")
     panel.tick_params(axis="y", length=0)

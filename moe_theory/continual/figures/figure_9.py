@@ -1,7 +1,5 @@
 """Fig. 9: forgetting, generalization error and load balance under four termination thresholds, N = 30."""
 
-from typing import Any
-
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
@@ -92,7 +90,7 @@ def _draw_levels(panel: plot.Axes, selection: xr.Dataset) -> None:
     panel.set_xscale("log")
     panel.set_xlim(rounds[0], 1.3 * selection.attrs["num_rounds"])  # room for the last marks
     if str(selection.metric.values) in theory.Bound._fields:
-        panel.axhline(0, **roles.ZERO)
+        roles.ZERO.hline(panel, 0)
     looks = zip(
         selection.threshold_power.values, selection["mean"], WIDTHS, _colours(), ("none", *MARKERS), strict=True
     )
@@ -100,15 +98,15 @@ def _draw_levels(panel: plot.Axes, selection: xr.Dataset) -> None:
         label = rf"$\Gamma = \sigma_0^{{{power:g}}}$ = {SIGMA_0**power:.2f}"
         panel.plot(rounds, mean, color=colour, linewidth=width)
         panel.plot([], [], color=colour, linewidth=width, marker=marker, **MARK, label=label)
-    panel.plot(rounds, selection.printed[2], **roles.PRINTED, label="Theorem 2 as printed")
+    roles.PRINTED.plot(panel, rounds, selection.printed[2], label="Theorem 2 as printed")
     panel.fill_between(rounds, selection.low[0], selection.high[0], **roles.BAND, label="10–90 % of replicates")
 
 
 def _draw_differences(panel: plot.Axes, selection: xr.Dataset) -> None:
-    panel.axhline(0, **roles.ZERO)
+    roles.ZERO.hline(panel, 0)
     rounds = selection["round"].values
     places = np.unique(np.searchsorted(rounds, [time for time in ROUNDS_COMPARED if time <= rounds[-1]]))
     for index, marker in enumerate(MARKERS, start=1):
         at = selection.isel(threshold_power=index, round=places)
-        look: dict[str, Any] = {"color": _colours()[index], "linestyle": "none", "marker": marker, **MARK}
+        look = MARK(color=_colours()[index], linestyle="none", marker=marker)
         plot.intervals(panel, at["round"] * 1.13 ** (index - 2), at.difference, at.difference_error, **look)

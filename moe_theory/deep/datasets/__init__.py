@@ -15,18 +15,13 @@ from moe_theory.deep.datasets.files import DataSet as DataSet
 from moe_theory.deep.datasets.files import Images as Images
 from moe_theory.deep.datasets.files import locate, matching
 
+__all__ = ["DATASETS", "DataSet", "Images", "from_arrays", "load", "read_folder"]
+
 _GREY_SCALE = 15  # scikit-learn's grey levels end at 16, and 16 * 15 = 240 fits into a byte
 
 
 class Loader(NamedTuple):
-    """Reader of a data set.
-
-    Examples:
-        >>> from moe_theory.deep import datasets
-        >>> loader = datasets.DATASETS["digits"]
-        >>> loader.title
-        'digits'
-    """
+    """Reader of a data set."""
 
     title: str
     read: Callable[[list[Path]], DataSet]  # of the first file or folder for each pattern
@@ -35,13 +30,7 @@ class Loader(NamedTuple):
 
 @functools.cache
 def load_digits() -> DataSet:
-    """Return scikit-learn's 1,797 digits of 8 x 8 pixels, an evenly spaced fifth for tests.
-
-    Examples:
-        >>> from moe_theory.deep import datasets
-        >>> datasets.load_digits().test.pixels.shape[1:]
-        (8, 8, 1)
-    """
+    """Return scikit-learn's 1,797 digits of 8 x 8 pixels, an evenly spaced fifth for tests."""
     pixels, digits, is_test = handwritten_digits()
     images = (pixels * _GREY_SCALE).astype(np.uint8)[..., None]
     labels = digits.astype(np.int32)

@@ -55,10 +55,7 @@ _SYSTEM = {"__macosx", "thumbs.db", "desktop.ini", "@eadir"}
 
 
 def locate(title: str, folder: Path, patterns: Sequence[str]) -> list[Path]:
-    """Return the first entry of a folder for each glob pattern, "/" at the end for folders.
-
-    Raises: MissingError with the missing patterns.
-    """
+    """Return the first entry of a folder for each glob pattern, "/" at the end for folders."""
     folder = folder.expanduser().absolute()
     paths = {pattern: matching(folder, pattern) for pattern in patterns}
     lacking = [pattern for pattern in patterns if not paths[pattern]]

@@ -23,12 +23,7 @@ _UPRIGHT = (None, 1)
 
 
 def read_images(paths: Sequence[Path]) -> tuple[UInt8[np.ndarray, "n h w 3"], int]:
-    """Return the images in these files, at least one, in order, and the number of grey ones.
-
-    Raises:
-        DataError: For an undecodable file.
-        InvalidValueError: For an image that is not 8-bit grey or RGB, or that its EXIF data turn, or for several sizes.
-    """
+    """Return the images in these files, at least one, in order, and the number of grey ones."""
     with warnings.catch_warnings(), ThreadPoolExecutor(available_cores()) as threads:
         warnings.simplefilter("ignore")  # Pillow's, of metadata
         images = list(threads.map(_decode, paths))

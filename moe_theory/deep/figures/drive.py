@@ -85,11 +85,11 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
         selection = data.sel(termination=part)
         words = f"$M$ = {NUM_EXPERTS}, {part} termination"
         plot.curve(errors, drives, selection, words, band, **LOOKS[part])
-    errors.axhline(float(data.single_mean), **SINGLE, label="one expert ($M$ = 1)")
+    SINGLE.hline(errors, float(data.single_mean), label="one expert ($M$ = 1)")
     errors.axhspan(float(data.single_low), float(data.single_high), **roles.BAND(color=SINGLE["color"]))
     errors.set_ylabel("generalization error $G_T$")
     errors.set_ylim(bottom=0)
-    saved.axhline(0, **roles.ZERO)
+    roles.ZERO.hline(saved, 0)
     plot.intervals(saved, drives, data.saved_mean, data.saved_error.values, **LOOKS["with"])
     saved.set_ylabel("$G_T$ without minus with termination")
     ends = np.log10([min(FREEZING_DRIVES[0], *drives[drives > 0]), max(FREEZING_DRIVES[1], *drives)])

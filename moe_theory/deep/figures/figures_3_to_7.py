@@ -89,7 +89,7 @@ def _draw_panel(panel: plot.Axes, selection: xr.Dataset) -> None:
         half = np.flatnonzero(selection.terminated.sel(experts=size).values >= 0.5)
         if len(half) > 0 and size > 1:
             mark = roles.HALF_ENDED(color=style_of(selection, size)["color"], transform=panel.get_xaxis_transform())
-            panel.plot(rounds[half[:1]], [0.03 + 0.05 * place], **mark, label="half of the runs terminated")
+            mark.plot(panel, rounds[half[:1]], [0.03 + 0.05 * place], label="half of the runs terminated")
     panel.set_xlim(0, rounds[-1] + 0.5)
 
 
@@ -106,7 +106,7 @@ def _draw_table(panel: plot.Axes, data: xr.Dataset, letter: str) -> None:
                 place, float(curves.incremental_low), float(curves.incremental_high), color=colour, linewidth=3
             )
             panel.plot(mean, place, marker="o", color=colour, markeredgecolor="white", markersize=6)
-            panel.plot(float(curves.printed), place, **roles.PRINTED_MARK, label="printed in the paper")
+            roles.PRINTED_MARK.plot(panel, float(curves.printed), place, label="printed in the paper")
             panel.annotate(f"{mean:.3f}", (mean, place), (0, 6), textcoords="offset points", ha="center", fontsize=6.5)
     panel.set_yticks(range(len(labels)), labels)
     panel.set_ylim(len(labels) - 0.5, -0.6)

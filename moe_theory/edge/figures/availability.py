@@ -111,18 +111,18 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
         for name, (role, label) in SHARES.items():
             _draw_share(panel, data.sel(delays=delays), name, role, label)
         for name, (role, label) in THEORY.items():
-            panel.plot(experts, data[name], **role, label=label)
+            role.plot(panel, experts, data[name], label=label)
     plot.legend(canvas, 3)
 
 
 def _draw_levels(panel: plot.Axes) -> None:
-    panel.axhline(FAILURE, **roles.REFERENCE)
+    roles.REFERENCE.hline(panel, FAILURE)
     plot.note(panel, rf"$\delta$ = {FAILURE:g}", (0, FAILURE), (3, 2), xycoords=("axes fraction", "data"))
     for quantile, shift in (("normal", -2), ("binomial", 2)):
         number = theory.experts_needed(MAX_DELAY, DIMS.num_tasks, FAILURE, quantile)
         if not panel.get_xlim()[0] <= number <= panel.get_xlim()[1]:
             continue  # words beyond a panel would take its room
-        panel.axvline(number, **roles.REFERENCE)
+        roles.REFERENCE.vline(panel, number)
         at_top = roles.ArtistStyle(xycoords=("data", "axes fraction"), va="top", color="0.35")
         plot.note(panel, f"{number}", (number, 1), (shift, 0), **at_top)
 
@@ -134,4 +134,4 @@ def _draw_share(panel: plot.Axes, selection: xr.Dataset, name: str, role: roles.
     plot.intervals(panel, experts, positive, selection[f"{name}_error"].values, label, log=True, **role)
     unseen = experts[share == 0]
     if len(unseen) > 0:  # an empty line without clipping would spoil the layout
-        panel.plot(unseen, np.full(len(unseen), FLOOR), **UNSEEN(color=role["color"]), label="not seen once")
+        UNSEEN(color=role["color"]).plot(panel, unseen, np.full(len(unseen), FLOOR), label="not seen once")

@@ -122,7 +122,7 @@ def single_expert_errors(pool: Pool, dims: Dims, params: Any, max_load: int) -> 
     return np.concatenate([errors, (sums[-1] + (sums[-1] - sums[-2]) * (counts - last)) / counts])
 
 
-def caption_words(data: xr.Dataset) -> Mapping[str, Any]:
+def caption_words(data: xr.Dataset) -> Mapping[str, object]:
     last = data.attrs["num_rounds"]
     beyond = [str(int(number)) for number in data.experts[data.explored.values > last]]
     return {
@@ -171,12 +171,12 @@ def _draw_adaptive(panel: plot.Axes, selection: xr.Dataset) -> None:
     run = selection.sel(policy="adaptive")
     rounds = selection["round"].values
     scale = selection.attrs["truth_scale"]
-    panel.axhline(scale**2, **roles.REFERENCE)
+    roles.REFERENCE.hline(panel, scale**2)
     plot.note(panel, r"$\sigma_0^2$", (rounds[0], scale**2), (3, 2))
     plot.curve(panel, rounds, run, "adaptive: mean", "10–90 % of replicates", **roles.MEASURED)
-    panel.plot(rounds, run.theorem_1, **roles.PRINTED, label=LABELS["theory"])
-    panel.plot(rounds, run.exact, **roles.RIGHT, label=LABELS["exact"])
-    panel.axvline(int(selection.explored), **roles.REFERENCE, label="(a) end of exploration $T_1$")
+    roles.PRINTED.plot(panel, rounds, run.theorem_1, label=LABELS["theory"])
+    roles.RIGHT.plot(panel, rounds, run.exact, label=LABELS["exact"])
+    roles.REFERENCE.vline(panel, int(selection.explored), label="(a) end of exploration $T_1$")
     text = f"$G_T/p$ = {float(run['mean'][-1]):.2f}"
     box = {"facecolor": "white", "edgecolor": "none", "pad": 1}
     panel.text(0.98, 1.0, text, transform=panel.transAxes, ha="right", va="top", bbox=box)
@@ -185,15 +185,15 @@ def _draw_adaptive(panel: plot.Axes, selection: xr.Dataset) -> None:
 def _draw_blind(panel: plot.Axes, selection: xr.Dataset) -> None:
     rounds = selection["round"].values
     scale = selection.attrs["truth_scale"]
-    panel.axhline(scale, **roles.REFERENCE)
+    roles.REFERENCE.hline(panel, scale)
     plot.note(panel, r"$\sigma_0$", (rounds[0], scale), (3, -5))  # below where Proposition 4 begins
     nearest = selection.sel(policy="nearest")
     panel.fill_between(rounds, nearest.low, nearest.high, **roles.BAND)
     for policy, role in BLIND.items():
-        panel.plot(rounds, selection["mean"].sel(policy=policy), **role, label=f"{policy}: mean")
+        role.plot(panel, rounds, selection["mean"].sel(policy=policy), label=f"{policy}: mean")
     for policy in ("nearest", "fastest"):
-        panel.plot(rounds, selection.proposition_4.sel(policy=policy), **roles.PRINTED, label=LABELS["theory"])
-        panel.plot(rounds, selection.exact.sel(policy=policy), **roles.RIGHT, label=LABELS["exact"])
+        roles.PRINTED.plot(panel, rounds, selection.proposition_4.sel(policy=policy), label=LABELS["theory"])
+        roles.RIGHT.plot(panel, rounds, selection.exact.sel(policy=policy), label=LABELS["exact"])
 
 
 def overview_curves(setup: plot.Setup) -> plot.Curves:

@@ -132,7 +132,7 @@ def _label_cells(panel: plot.Axes, data: xr.Dataset, mesh: "QuadMesh") -> None:
 
 def _draw_lines(panel: plot.Axes) -> None:
     for index, (name, number) in enumerate(servers_by_line()):
-        panel.axvline(number, **LINE)
+        LINE.vline(panel, number)
         panel.annotate(
             f"{name}: {number:.0f}",
             (number, 1),
@@ -148,8 +148,8 @@ def _draw_lines(panel: plot.Axes) -> None:
 
 def _draw_path(panel: plot.Axes, data: xr.Dataset) -> None:
     bottom, top = panel.get_ylim()
-    panel.plot(data.experts, [critical_drive(int(number)) for number in data.experts], **CRITICAL)
+    CRITICAL.plot(panel, data.experts, [critical_drive(int(number)) for number in data.experts])
     panel.plot(data.experts, data.reading_drive, color="white", linewidth=2.2)  # a halo
-    panel.plot(data.experts, data.reading_drive, **PATH)
+    PATH.plot(panel, data.experts, data.reading_drive)
     panel.plot(FIGURE_3_EXPERTS, data.attrs["figure_3_drives"], linestyle="none", **POINT)
     panel.set_ylim(bottom, top)

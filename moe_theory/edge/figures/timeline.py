@@ -114,7 +114,7 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
 
 def _draw_tasks(panel: plot.Axes, selection: xr.Dataset, first: int, end: int) -> None:
     for row in range(1, DIMS.max_experts + 1):
-        panel.axhline(row, **roles.GROUND)
+        roles.GROUND.hline(panel, row)
     tasks = selection.isel(
         round=(selection["round"].values + selection.delay.values > first) & (selection["round"].values <= end)
     )

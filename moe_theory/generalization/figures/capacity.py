@@ -95,7 +95,7 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     axes = plot.row(canvas, list(PANELS.values()), xscale="log", xlabel="active experts $k$", ylabel=ylabel)
     for panel, name in zip(axes, PANELS, strict=True):
         plot.name_values(panel.xaxis, data.active.values)
-        panel.axhline(1, **roles.REFERENCE)
+        roles.REFERENCE.hline(panel, 1)
         for norm, colour, marker in zip(data.norm.values, plot.ramp(len(MARKERS)), MARKERS, strict=False):
             selection = data.sel(norm=norm)
             look = {"color": colour, "marker": marker, "markersize": 3.5, "linewidth": 1.5}
@@ -103,9 +103,9 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
                 panel, selection.active, selection[name], selection[f"{name}_error"], f"$W$ = {norm:g}", **look
             )
         paper = data[f"{name}_paper"]
-        panel.plot(data.active, paper, **roles.PRINTED, label=r"$\propto\sqrt{k(1+\log(T/k))}$, the paper")
+        roles.PRINTED.plot(panel, data.active, paper, label=r"$\propto\sqrt{k(1+\log(T/k))}$, the paper")
         panel.set_ylim(0, 1.05 * float(paper.max()))
     for norm in data.norm.values:
         exact = data.fixed_theory.sel(norm=norm)
-        axes[0].plot(data.active, exact, **roles.RIGHT, label=r"(a) $\sqrt{T\,E|a|^2}$")
+        roles.RIGHT.plot(axes[0], data.active, exact, label=r"(a) $\sqrt{T\,E|a|^2}$")
     plot.legend(canvas, 6, columnspacing=1.1, handlelength=2.0)

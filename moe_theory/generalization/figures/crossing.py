@@ -3,6 +3,7 @@
 Both have k = 1, where the readings of d_N agree: d_N is 0 for A's fixed router, and B's is learned.
 """
 
+import bisect
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -126,10 +127,7 @@ def first_crossing(setup: plot.Setup, case: Case, bound: str, means: Float[np.nd
     high = case.samples[-1]
     if excess(high) >= 0 or excess(low) < 0:
         return float("nan")
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if excess(middle) >= 0 else (low, middle)
-    return float(high)
+    return float(bisect.bisect_left(range(high + 1), True, low + 1, high, key=lambda size: excess(size) < 0))
 
 
 def caption_words(data: xr.Dataset) -> dict[str, float]:
@@ -171,12 +169,12 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     for panel, (name, case) in zip(axes, CASES.items(), strict=True):
         selection = data.sel(case=name).isel(place=slice(len(case.samples)))
         panel.set_xlim(case.samples[0], case.samples[-1])
-        panel.axhline(1, **roles.REFERENCE)
+        roles.REFERENCE.hline(panel, 1)
         marked = roles.MEASURED(marker="o", markersize=3, clip_on=False)
         plot.curve(panel, selection.samples, selection, "measured gap", "10–90 % of replicates", **marked)
         for bound, (role, label) in BOUNDS.items():
             if bool(selection[bound].notnull().any()):
-                panel.plot(selection.samples, selection[bound], **role, label=label)
+                role.plot(panel, selection.samples, selection[bound], label=label)
         _draw_crossings(panel, selection)
     plot.legend(canvas, 3)
 
@@ -189,7 +187,7 @@ def _draw_crossings(panel: plot.Axes, selection: xr.Dataset) -> None:
         if np.isnan(place):
             continue
         gap = float(np.exp(np.interp(np.log(place), np.log(samples), np.log(means))))
-        panel.plot([place], [gap], **CROSSING, label="falls below the gap")
+        CROSSING.plot(panel, [place], [gap], label="falls below the gap")
         plot.note(panel, f"$m$ = {place:,.0f}", (place, gap), shift, color="C1")
 
 

@@ -104,10 +104,10 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
         top.set(xscale="log", yscale="log", xlim=(float(data.time[0]), float(data.time[-1])))
         for panel, measure in ((top, "leaves"), (bottom, "depth")):
             for rule, (role, label) in RULES.items():
-                panel.plot(selection.time, selection[measure].sel(rule=rule), **role, label=label)
+                role.plot(panel, selection.time, selection[measure].sel(rule=rule), label=label)
             for bound, (role, label) in BOUNDS.items():
                 if f"{bound}_{measure}" in selection:
-                    panel.plot(selection.time, selection[f"{bound}_{measure}"], **role, label=label)
+                    role.plot(panel, selection.time, selection[f"{bound}_{measure}"], label=label)
         most = float(selection.repaired_leaves.max())
         top.set_ylim(0.3 if float(selection.printed_leaves.min()) < 1 else 0.8, most * 8)
         lowest = min(0.0, float(selection.printed_depth.min()))

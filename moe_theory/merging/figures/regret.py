@@ -5,7 +5,7 @@ All policies meet the same tasks, requests and noise, and exponents are least-sq
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -25,7 +25,7 @@ class PolicyCurve(NamedTuple):
     policy: str
     label: str
     role: roles.ArtistStyle
-    changes: Mapping[str, Any] = MappingProxyType({})
+    changes: Mapping[str, float] = MappingProxyType({})
 
 
 _TREE = {"warm_start": False, "split_rule": RANDOM_SPLIT}
@@ -87,7 +87,7 @@ def fitted(regrets: Float[np.ndarray, "R B"], slots: np.ndarray, num_rounds: int
     return float(samples.mean()), float(error * stats.t.ppf((1 + CONFIDENCE) / 2, len(samples) - 1))
 
 
-def caption_words(data: xr.Dataset) -> Mapping[str, Any]:
+def caption_words(data: xr.Dataset) -> Mapping[str, object]:
     parts = []
     for place, reward in zip("abc", REWARDS, strict=True):
         curves = data.sel(reward=reward)
@@ -129,7 +129,7 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     for panel, reward in zip(axes, REWARDS, strict=True):
         curves = late.sel(reward=reward)
         for name, method in CURVES.items():
-            panel.plot(slots, curves["mean"].sel(policy=name), **method.role, label=method.label)
+            method.role.plot(panel, slots, curves["mean"].sel(policy=name), label=method.label)
         tanbr = curves.sel(policy="random")
         panel.fill_between(slots, tanbr.low, tanbr.high, **roles.BAND)
         _draw_guides(panel, slots, float(tanbr["mean"][-1]), data.attrs["smoothness_ratio"])
@@ -140,10 +140,11 @@ def _draw_guides(panel: plot.Axes, slots: Float[np.ndarray, " R"], end: float, r
     exponent = corrected.regret_exponent(ratio)
     root = np.sqrt(slots) * np.log(np.maximum(slots, 2))
     power = slots**exponent
-    behind = roles.ArtistStyle(linewidth=0.8, zorder=0)
     label = r"$\propto \sqrt{t}\,\log t$"
-    panel.plot(slots, end * root / root[-1], **roles.PRINTED(**behind), label=label)
-    panel.plot(slots, end * power / power[-1], **roles.RIGHT(**behind), label=rf"$\propto t^{{{exponent:.2f}}}$")
+    roles.PRINTED(linewidth=0.8, zorder=0).plot(panel, slots, end * root / root[-1], label=label)
+    roles.RIGHT(linewidth=0.8, zorder=0).plot(
+        panel, slots, end * power / power[-1], label=rf"$\propto t^{{{exponent:.2f}}}$"
+    )
 
 
 OVERVIEW_RATIO = 0.9  # rho of the claims in the overview

@@ -71,6 +71,6 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
         panel.set_xscale("log", base=2)
         plot.name_values(panel.xaxis, data.experts.values)
         panel.set_ylim(0, 1.15 * float(max(high.max(), 1e3 * CLAIMED if panel is right else 0)))
-    right.axhline(1e3 * CLAIMED, **roles.PRINTED)
+    roles.PRINTED.hline(right, 1e3 * CLAIMED)
     first = (data.experts.values[0], 1e3 * CLAIMED)
     plot.note(right, "claimed for $K$ = 192", first, (0, 2), color="C1", fontsize=7)

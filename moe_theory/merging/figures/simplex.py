@@ -27,10 +27,7 @@ LEAST_AREA = 1e-9  # of a box's part of the simplex; smaller ones are points or 
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    """Return the first replicate's boxes, candidates, depths and pulls at three times.
-
-    Raises: InvalidValueError for impossible rounds.
-    """
+    """Return the first replicate's boxes, candidates, depths and pulls at three times."""
     length = setup.rounds
     check_run(length, STRIDE)
     params = setup.params(**SETTING)

@@ -1,7 +1,6 @@
 """Accuracy, latency and memory of every method: Tables I and II, Figs. 3 and 4."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -18,12 +17,12 @@ from moe_theory.plot import roles
 SETTING = Recipe()
 REPEATS = 30  # of the timing
 STATIC = ("average", "fisher", "regmean")
-FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {  # looks that are told apart in grey
-    "policy": ("one merged expert, weights by slot", {"color": "C0", "marker": "o"}),
-    "static": ("one merged expert, fixed", {"color": "C0", "marker": "s", "markerfacecolor": "white"}),
-    "token": ("experts by token", {"color": "C2", "marker": "^"}),
-    "smear": ("merged by token or example (SMEAR)", {"color": "C3", "marker": "D"}),
-    "task": ("experts by task, with tags", {"color": "0.5", "marker": "v"}),
+FAMILIES = {  # looks that are told apart in grey
+    "policy": ("one merged expert, weights by slot", roles.ArtistStyle(color="C0", marker="o")),
+    "static": ("one merged expert, fixed", roles.ArtistStyle(color="C0", marker="s", markerfacecolor="white")),
+    "token": ("experts by token", roles.ArtistStyle(color="C2", marker="^")),
+    "smear": ("merged by token or example (SMEAR)", roles.ArtistStyle(color="C3", marker="D")),
+    "task": ("experts by task, with tags", roles.ArtistStyle(color="0.5", marker="v")),
 }
 LEAST_GAP = 0.055  # between labels, as a share of the axis
 
@@ -34,7 +33,7 @@ def compute(setup: plot.Setup) -> xr.Dataset:
     table = evaluation.evaluate(
         deployed(SETTING), examples(SETTING, VALIDATION), *run, seed=setup.seed, make_params=setup.params
     )
-    return evaluation.summary(xr.concat([table], "model").assign_coords(model=["digits"]))
+    return table.expand_dims(model=["digits"])
 
 
 def family(approach: str) -> str:
@@ -81,10 +80,10 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
         panel.set_ylabel("accuracy")
     axes[-1].set_xlabel("seconds a batch, merging included / those of one merged expert")
     for words, look in FAMILIES.values():
-        axes[0].plot([], [], **look, linestyle="none", markersize=5, label=words)
+        look(linestyle="none", markersize=5).plot(axes[0], [], [], label=words)
     for size in (float(data.loaded_bytes.min()), float(data.loaded_bytes.max())):
         look = roles.ArtistStyle(color="0.7", marker="o", linestyle="none", markersize=_diameter(size, data))
-        axes[0].plot([], [], **look, label=f"{size / 1e6:.2f} MB")
+        look.plot(axes[0], [], [], label=f"{size / 1e6:.2f} MB")
     plot.legend(canvas, 3)
 
 
@@ -106,7 +105,7 @@ def _draw_panel(panel: plot.Axes, selection: xr.Dataset) -> None:
     low = float(ratios.min())
     high = float(ratios.max())
     panel.set(xscale="log", xlim=(low / 4, high * 3.2), ylim=(max(0.0, float(selection.accuracy.min()) - 0.2), 1.03))
-    panel.plot([low / 1.2, high * 1.2], [best, best], **roles.BASELINE(zorder=0))
+    roles.BASELINE(zorder=0).plot(panel, [low / 1.2, high * 1.2], [best, best])
     panel.text(high * 1.2, best + 0.01, "best merge found", fontsize=6.5, color="0.3", va="bottom", ha="right")
     plot.name_values(panel.xaxis, (tick for tick in (0.5, 1, 2, 5, 10, 20, 50) if low / 1.3 <= tick <= high * 1.3))
     merged = [name for name in names if family(name) in ("policy", "static")]

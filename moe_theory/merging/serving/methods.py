@@ -11,7 +11,6 @@ from typing import NamedTuple
 import jax
 from jaxtyping import Array, Float, Int, PyTree
 
-from moe_theory.core.errors import unknown_name
 from moe_theory.merging.serving import merge, routing
 from moe_theory.merging.serving.routing import KINDS, Kind, Routers
 from moe_theory.merging.testbed import transformer
@@ -48,13 +47,6 @@ def begin_slot(method: ServingMethod, loaded: Loaded, weights: Float[Array, " K"
     return method.merge(loaded, weights)
 
 
-def named(name: str) -> ServingMethod:
-    """Return the method of this name. Raises: UnknownNameError."""
-    if name not in METHODS:
-        raise unknown_name("method", name, METHODS)
-    return METHODS[name]
-
-
 def _serve_one(model: Model, inputs: Float[Array, "n s p"], tags: Int[Array, " n"]) -> Float[Array, "n C"]:
     del tags
     return transformer.forward(model, inputs, merge.single)
@@ -87,7 +79,7 @@ def _sparse(router: str) -> list[ServingMethod]:
             f"{router}-{build}",
             router,
             functools.partial(routing.sparse, dispatch=dispatch),
-            f"{router}-dense" if build == "ragged" else None,
+            {"ragged": f"{router}-dense"}.get(build),
         )
         for build, dispatch in routing.SPARSE_BUILDS.items()
     ]
@@ -104,7 +96,7 @@ def _all() -> dict[str, ServingMethod]:
     ]
     for name in ("smear-example", "smear-token"):
         for build, run in routing.SOFT_BUILDS.items():
-            same = f"{name}-linear" if build == "materialised" else None
+            same = {"materialised": f"{name}-linear"}.get(build)
             methods.append(_routed(f"{name}-{build}", name, functools.partial(routing.soft, build=run), same))
     for router in ("token-top-1", "token-top-2", "token-top-3", "rl"):
         methods += _sparse(router)

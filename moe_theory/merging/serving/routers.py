@@ -1,14 +1,10 @@
 """Training of linear routers on frozen experts, by the loss or by REINFORCE, and a cache."""
 
-import dataclasses
 import functools
-import hashlib
-import json
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 import optax
 from jaxtyping import Array, Float, Int, Key
 
@@ -42,10 +38,14 @@ DESCENTS = {"token-top-2": Descent(0.0054, 0.0025)}
 def train(
     kind: Kind, model: Model, data: Examples, num_tasks: int, key: Key[Array, ""], descent: Descent | None = None
 ) -> Routers:
-    sizes = [layer.experts.b_out.shape for layer in model.layers]
-    start = routing.zeros(kind, [width for _, width in sizes], sizes[0][0], num_tasks)
     on_device = jax.tree.map(jnp.asarray, data)
+    start = _untrained(kind, model, num_tasks)
     return _descend(kind, model, on_device, num_tasks, key, start, descent or Descent())
+
+
+def _untrained(kind: Kind, model: Model, num_tasks: int) -> Routers:
+    sizes = [layer.experts.b_out.shape for layer in model.layers]
+    return routing.zeros(kind, [width for _, width in sizes], sizes[0][0], num_tasks)
 
 
 @functools.partial(programs.jit, static_argnums=(0, 3))
@@ -149,46 +149,19 @@ def _reinforced_loss(
 
 
 def deployed(setting: Recipe) -> Deployment:
-    """Return the trained model with routers of all kinds, trained or from the cache.
-
-    An unwritable cache is reported on standard error.
-    """
+    """Return the trained model with routers of all kinds, trained or from the cache."""
     model = training.trained(setting)
     data = examples(setting, TRAIN)
     store = Store(training.cache_folder())
+    decisive = code_digest(train, examples, setting, model, fingerprint())
     routers = {}
-    for number, kind in enumerate(KINDS):
-        router_key = jax.random.fold_in(root_key(setting.seed), 1000 + number)
-        routers[kind] = _trained(store, setting, kind, model, data, router_key)
+    for number, (name, kind) in enumerate(KINDS.items()):
+
+        def make(number: int = number, name: str = name, kind: Kind = kind) -> Routers:
+            training.tell(f"router: {name}, {NUM_STEPS} steps")
+            router_key = jax.random.fold_in(root_key(setting.seed), 1000 + number)
+            return train(kind, model, data, setting.num_tasks, router_key, DESCENTS.get(name))
+
+        like = _untrained(kind, model, setting.num_tasks)
+        routers[name] = training.cached(store, f"{decisive} {number} {name}", make, like)
     return Deployment(model, routers, data)
-
-
-def _trained(store: Store, setting: Recipe, kind: str, model: Model, data: Examples, key: Key[Array, ""]) -> Routers:
-
-    def make() -> dict[str, np.ndarray]:
-        training.tell(f"router: {kind}, {NUM_STEPS} steps")
-        routers = train(KINDS[kind], model, data, setting.num_tasks, key, DESCENTS.get(kind))
-        arrays = {}
-        for layer, router in enumerate(routers):
-            arrays |= {f"{layer}.{name}": np.asarray(part) for name, part in router._asdict().items()}
-        return arrays
-
-    arrays = training.cached(store, _key(setting, kind, model, key), make)
-    return tuple(
-        Router(jnp.asarray(arrays[f"{layer}.weights"]), jnp.asarray(arrays[f"{layer}.bias"]))
-        for layer in range(len(arrays) // 2)
-    )
-
-
-def _key(setting: Recipe, kind: str, model: Model, key: Key[Array, ""]) -> str:
-    words = jax.random.key_data(key).tolist()
-    decisive = [dataclasses.asdict(setting), kind, NUM_STEPS, DESCENTS.get(kind), words, fingerprint(_code())]
-    digest = hashlib.sha256(json.dumps(decisive, sort_keys=True).encode())
-    for array in training.arrays_of(model).values():
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()
-
-
-@functools.cache
-def _code() -> str:
-    return code_digest(train, examples, KINDS)

@@ -7,7 +7,6 @@ act on the inputs of the K linear maps (`by_linearity`) or on the parameters, as
 Source: M. Muqeeth, H. Liu, C. Raffel, "Soft Merging of Experts with Adaptive Routing", 2023, Sec. 3.
 """
 
-import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -16,7 +15,6 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from moe_theory.core.errors import InvalidValueError, unknown_name
 from moe_theory.merging.testbed.transformer import Experts, MoE
 
 CAPACITY_FACTOR = 1.25  # Switch's own, of an even share
@@ -138,7 +136,6 @@ SOFT_BUILDS: dict[str, SoftMerge] = {"linear": by_linearity, "materialised": mat
 TOKEN = "token"
 EXAMPLE = "example"
 TASK = "task"
-LEVELS = (TOKEN, EXAMPLE, TASK)
 SOFT = 0  # in place of a number of active experts: a merge of all
 
 
@@ -152,23 +149,12 @@ class Router(NamedTuple):
 Routers = tuple[Router, ...]  # one a layer
 
 
-@dataclasses.dataclass(frozen=True)
-class Kind:
-    """Level of routing, number of experts, and the router's training. Raises: UnknownNameError, InvalidValueError."""
+class Kind(NamedTuple):
+    """Level of routing, number of experts, and the router's training."""
 
     level: str  # TOKEN, EXAMPLE or TASK
     num_active: int = SOFT  # k, or SOFT
     is_reinforced: bool = False  # learned by REINFORCE from right answers, with one expert a token and no gates
-
-    def __post_init__(self) -> None:
-        if self.level not in LEVELS:
-            raise unknown_name("level of routing", self.level, LEVELS)
-        if self.num_active < 0 or (self.is_reinforced and self.num_active != 1):
-            raise InvalidValueError(
-                f"num_active={self.num_active} must be at least 1, or SOFT (0) for a merge of all experts; a router "
-                "that is reinforced samples 1. Change num_active.",
-                argument="num_active",
-            )
 
 
 KINDS = {

@@ -13,10 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
-from moe_theory.core import constraints
-from moe_theory.core.constraints import Positive, Size, SizeOrZero
+from moe_theory.core.constraints import Size, SizeOrZero
 from moe_theory.core.digits import handwritten_digits
-from moe_theory.core.errors import InvalidValueError, unknown_name
 
 CHANGES = ("as it is", "rotated", "inverted", "permuted")
 SIDE = 8
@@ -50,7 +48,6 @@ def changed(images: np.ndarray, change: int) -> np.ndarray:
 
 TRAIN = "train"
 VALIDATION = "validation"
-SPLITS = (TRAIN, VALIDATION)
 _STRIDE = 3  # between label maps; prime to the number of classes
 
 
@@ -70,28 +67,6 @@ class Recipe:
     learning_rate: float = 2e-3  # peak rate of Adam
     seed: SizeOrZero = 0
 
-    def __post_init__(self) -> None:
-        constraints.check_sizes(self)
-        constraints.require(Positive, learning_rate=self.learning_rate)
-        self._require_at_most("num_tasks", len(CHANGES) * NUM_CLASSES, "there are no more label maps")
-        self._require_at_most("num_experts", self.num_tasks, "an expert that serves no task is not trained")
-        self._require_multiple("width", "num_heads", "heads share it evenly")
-        self._require_multiple("batch_size", "num_experts", "experts share it evenly")
-
-    def _require_at_most(self, name: str, bound: int, why: str) -> None:
-        if getattr(self, name) > bound:
-            raise InvalidValueError(
-                f"{name}={getattr(self, name)} must be at most {bound}: {why}. Lower {name}.", argument=name
-            )
-
-    def _require_multiple(self, name: str, of: str, why: str) -> None:
-        value = getattr(self, name)
-        unit = getattr(self, of)
-        if value % unit:
-            raise InvalidValueError(
-                f"{name}={value} must be a multiple of {of}={unit}: {why}. Change {name}.", argument=name
-            )
-
 
 class Examples(NamedTuple):
     """Labelled inputs: requests of a slot, or a split in V equal parts, all inputs under each task."""
@@ -101,37 +76,24 @@ class Examples(NamedTuple):
     tasks: Int[Array | np.ndarray, " n"]  # int32, from 0
 
 
-def examples(setting: Recipe, split: str) -> Examples:
-    """Return every input of a split, "train" or "validation", under every task.
-
-    The inputs are the same in every setting. Raises: UnknownNameError for another split.
-    """
-    if split not in SPLITS:
-        raise unknown_name("split", split, SPLITS)
-    return _examples(setting.num_tasks, split)
-
-
 @functools.lru_cache
-def _examples(num_tasks: int, split: str) -> Examples:
+def examples(setting: Recipe, split: str) -> Examples:
+    """Return every input of a split, TRAIN or VALIDATION, under every task, the same in every setting."""
     parts = []
-    for task in range(num_tasks):
+    for task in range(setting.num_tasks):
         label_map, change = divmod(task, len(CHANGES))
         images, digits = digits_task(change, split == VALIDATION)
         shifted = (digits + _STRIDE * label_map) % NUM_CLASSES
         parts.append((images.astype(np.float32), shifted.astype(np.int32)))
     inputs, labels = (np.concatenate(part) for part in zip(*parts, strict=True))
-    numbers = np.repeat(np.arange(num_tasks, dtype=np.int32), len(inputs) // num_tasks)
+    numbers = np.repeat(np.arange(setting.num_tasks, dtype=np.int32), len(inputs) // setting.num_tasks)
     for part in (inputs, labels, numbers):
         part.flags.writeable = False  # the arrays are cached
     return Examples(inputs, labels, numbers)
 
 
 def draw_slot(key: Key[Array, ""], examples: Examples, mix: Float[Array, " V"], size: int) -> Examples:
-    """Draw `size` independent requests: a task by the mix, then one of its examples uniformly.
-
-    Args:
-        examples: arrays on the device, in order of their V tasks.
-    """
+    """Draw `size` independent requests: a task by the mix, then one of its examples uniformly."""
     task_key, input_key = jax.random.split(key)
     num_tasks = mix.shape[0]
     per_task = examples.labels.shape[0] // num_tasks

@@ -1,14 +1,10 @@
 """Training of the testbed's model, and a cache of trained models."""
 
 import contextlib
-import dataclasses
-import functools
-import hashlib
-import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -28,6 +24,7 @@ from moe_theory.runs.provenance import fingerprint
 from moe_theory.runs.store import Store, pack, unpack
 
 Progress = Callable[[str], None]
+Tree = TypeVar("Tree")  # of arrays
 _REPORTS = 10  # in a phase
 _WARM_UP = 0.1  # share of a phase's steps in which the learning rate rises
 
@@ -38,33 +35,29 @@ def tell(line: str) -> None:
 
 
 def trained(setting: Recipe, progress: Progress = tell, folder: Path | None = None) -> Model:
-    """Return `train`'s model of this setting, or the cached model.
-
-    Args:
-        folder: of the cache, by default the user's, with failures reported by `progress`.
-    """
-    store = Store(folder or cache_folder())
-    arrays = cached(store, _key(setting), lambda: arrays_of(train(setting, progress)), progress)
-    return model_of(arrays, setting)
+    """Return `train`'s model of this setting, or that of the cache in a folder, by default the user's."""
+    like = jax.eval_shape(lambda: initial(root_key(0), setting))
+    key = code_digest(train, setting, fingerprint())
+    return cached(Store(folder or cache_folder()), key, lambda: train(setting, progress), like, progress)
 
 
-def cached(
-    store: Store, key: str, make: Callable[[], dict[str, np.ndarray]], progress: Progress = tell
-) -> dict[str, np.ndarray]:
-    """Return the arrays of a cache, or make and save them, with failures reported by `progress`."""
+def cached(store: Store, key: str, make: Callable[[], Tree], like: Any, progress: Progress = tell) -> Tree:
+    """Return the tree of a cache, of the structure of `like`, or make and save it. `progress` reports failures."""
     data = None
     with contextlib.suppress(OutputError):  # saving meets it again
         data = store.get(key)
     if data is not None:
-        return unpack(data)
+        leaves = unpack(data).values()
+        return jax.tree.unflatten(jax.tree.structure(like), map(jnp.asarray, leaves))
     for reason in store.damaged.values():
         progress(f"training again: {reason}")
-    arrays = make()
+    tree = make()
+    leaves = {str(number): np.asarray(leaf) for number, leaf in enumerate(jax.tree.leaves(tree))}
     try:
-        store.put({key: pack(arrays)})
+        store.put({key: pack(leaves)})
     except OutputError as failure:
         progress(f"what was trained is not saved: {failure}")
-    return arrays
+    return tree
 
 
 def train(setting: Recipe, progress: Progress = tell) -> Model:
@@ -173,25 +166,5 @@ def _norm(width: int) -> Norm:
     return Norm(jnp.ones(width, jnp.float32), jnp.zeros(width, jnp.float32))
 
 
-def arrays_of(model: Model) -> dict[str, np.ndarray]:
-    return {str(number): np.asarray(leaf) for number, leaf in enumerate(jax.tree.leaves(model))}
-
-
-def model_of(arrays: Mapping[str, np.ndarray], setting: Recipe) -> Model:
-    """Return the model of such arrays. Raises: KeyError where one is missing."""
-    structure = jax.tree.structure(jax.eval_shape(lambda: initial(root_key(0), setting)))
-    return jax.tree.unflatten(structure, [jnp.asarray(arrays[str(number)]) for number in range(structure.num_leaves)])
-
-
 def cache_folder() -> Path:
     return user_cache() / "testbed"
-
-
-def _key(setting: Recipe) -> str:
-    decisive = [dataclasses.asdict(setting), fingerprint(_code())]
-    return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
-
-
-@functools.cache
-def _code() -> str:
-    return code_digest(train)
