@@ -22,7 +22,7 @@ from moe_theory.verification.claim import Claim, Runs
 from moe_theory.verification.evidence import find_nan_runs, is_of_study
 from moe_theory.verification.interim import SequentialTest
 from moe_theory.verification.proofs import require_proofs
-from moe_theory.verification.remote import RemoteBatch, remote_pool
+from moe_theory.verification.remote import remote_calls, remote_pool
 from moe_theory.verification.request import Request, Study, blank_verdict, check_request
 from moe_theory.verification.statement import bearing
 from moe_theory.verification.variant import Parts, as_asked
@@ -271,11 +271,9 @@ class StudyMonitor:
             self._measured = measured.make(cells, first, last - first, study.seed)
             self.seconds += time.monotonic() - start_time
             return
-        if self.pool is None:
-            width = study.experiment.width
-            self._batch = CellBatch(cells, last - first, first=first, seed=study.seed, width=width)
-        else:
-            self._batch = RemoteBatch(study, cells, first, last)
+        width = study.experiment.width
+        call_of = None if self.pool is None else remote_calls(study)
+        self._batch = CellBatch(cells, last - first, first=first, seed=study.seed, width=width, call_of=call_of)
         runner.add(self, self._batch.tasks(), replicate_rounds(cells, last - first), words, rank)
 
     def take(self, result: Result) -> None:
