@@ -100,7 +100,6 @@ def run_cells(
     first: int = 0,
     seed: int = 0,
     width: int | None = None,
-    num_threads: int | None = None,
     progress: Progress = quiet,
     what: str | None = None,
 ) -> Mapping[str, Run]:
@@ -110,7 +109,6 @@ def run_cells(
 
     Args:
         width: replicates of a chunk, by default suited to each cell's state.
-        num_threads: most chunks at once, by default the number of workers.
         what: name in the progress, by default the cells' names.
     Raises: InvalidValueError or DeclarationError for impossible cells.
 
@@ -125,7 +123,7 @@ def run_cells(
         ((4, 64), 512)
     """
     batch = CellBatch(cells, num_replicates, first=first, seed=seed, width=width)
-    with Runner(progress=progress, most_pending=num_threads) as runner:
+    with Runner(progress=progress) as runner:
         runner.add(
             batch,
             batch.tasks(),

@@ -58,13 +58,11 @@ def programs_first(users: Iterable[T], program_of: Callable[[T], Hashable]) -> l
 class Runner:
     """Tasks of several jobs, the lowest rank first."""
 
-    def __init__(
-        self, pool: WorkerPool | None = None, progress: Progress = quiet, most_pending: int | None = None
-    ) -> None:
-        """Use this machine's devices unless given a pool, with at most `most_pending` tasks at once."""
+    def __init__(self, pool: WorkerPool | None = None, progress: Progress = quiet) -> None:
+        """Use this machine's devices unless given a pool."""
         self.pool: WorkerPool = pool or device_pool()
         self.progress = progress
-        self._most_pending = most_pending or TASKS_AHEAD * self.pool.num_workers
+        self._most_pending = TASKS_AHEAD * self.pool.num_workers
         self._queues: list[_Queue] = []  # by their ranks
         self._pending: dict[Future[Any], tuple[_Queue, Task]] = {}
         self._shown = ""
