@@ -3,9 +3,10 @@
 import itertools
 import json
 import os
+from collections.abc import Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -18,11 +19,10 @@ from moe_theory.runs.files import digest, local
 from moe_theory.runs.pools import pool_of
 from moe_theory.runs.progress import Progress, automatic
 from moe_theory.runs.progress import shown as shown_progress
-from moe_theory.runs.store import Store, unpack
-from moe_theory.sweep import runner
-from moe_theory.sweep.plan import Coverage, PlannedChunk, SweepPlan, saved_shapes
+from moe_theory.runs.store import Arrays, Store, unpack
+from moe_theory.sweep import moments, runner
+from moe_theory.sweep.plan import Coverage, PlannedChunk, SweepPlan
 from moe_theory.sweep.specification import Specification
-from moe_theory.sweep.statistics import Arrays, over_replicates
 from moe_theory.sweep.systems import Sweepable, sweepable
 
 if TYPE_CHECKING:
@@ -172,17 +172,13 @@ class Results:
         places = range(len(self.sweep.grid))
         if self.sweep.keep == "replicates":
             last = xr.Variable(REPLICATE, np.arange(self.sweep.replicates))
-            if self.partial:  # a damaged chunk changes the type of whole numbers
-                for place in places:
-                    self._read(place)
-            cells = map(self.replicates_of, places)
+            cells = [self.replicates_of(place) for place in places]
         else:
             last = xr.Variable(STATISTIC, np.array(self.statistics))
             with ThreadPoolExecutor(available_cores()) as threads:
                 cells = [(slice(None), arrays or {}) for arrays in threads.map(self.statistics_of, places)]
-        records = [saved_shapes(task) for task in self.plan.programs.values()]
-        coverage = self.coverage
-        data = dataset(self.sweep, cells, records, last, coverage.is_complete)
+        coverage = self.coverage  # after damaged chunks have been met
+        data = dataset(self.sweep, cells, last, coverage.is_complete)
         return data.assign_attrs(
             title=f"{self.sweep.system}: {self.kind.about}",
             specification=json.dumps(self.sweep.to_json(), sort_keys=True),
@@ -209,7 +205,7 @@ class Results:
         pieces = [arrays for _, arrays in self._read(place)]
         if not pieces:
             return None
-        return over_replicates(pieces, self.kept, self.sweep.quantiles)
+        return {name: _statistics([piece[name] for piece in pieces], self.sweep.quantiles) for name in self.kept}
 
     def replicates_of(self, place: int) -> tuple[Int[np.ndarray, " B"], Arrays]:
         """Return replicates' numbers in the cell at this place, and (R, *own axes, B) by observable."""
@@ -241,3 +237,13 @@ class Results:
             f"{enclosed(' (', words, ')')}. The same `moe-theory sweep` command computes the others; "
             "partial=True takes the statistics of what is there."
         )
+
+
+def _statistics(pieces: Sequence[np.ndarray], quantiles: Sequence[float]) -> Float[np.ndarray, "R ... S"]:
+    """Return statistics, with exact quantiles, of a cell's chunks (R, ..., B), in float64."""
+    wide: list[Any] = [piece.astype(np.float64, order="C") for piece in pieces]
+    with np.errstate(invalid="ignore", over="ignore"):  # of values that are not finite, or their squares
+        merged = moments.merge([moments.over_replicates(piece) for piece in wide])
+        rows = np.quantile(np.concatenate(wide, axis=-1), quantiles, axis=-1)
+    columns = [merged.count, merged.mean, merged.standard_error, merged.minimum, merged.maximum]
+    return np.stack([*columns, *rows], axis=-1)

@@ -78,11 +78,10 @@ class Specification:
     @functools.cached_property
     def grid(self) -> Grid:
         """Axes and cells, in C order. Raises: as the sweep itself."""
-        axes = [GridAxis(name, {name: values}) for name, values in self.axes.items()]
-        axes += [GridAxis(name, columns) for name, columns in self.zips.items()]
-        fixed: dict[str, dict[str, Any]] = {table: getattr(self, table) for table in TABLES}
-        fixed[READING] = {} if self.reading is None else {READING: self.reading}
-        return build_grid(axes, fixed, self._vocabulary)
+        fixed = {**self.params, **self.dims, **self.choices}
+        if self.reading is not None:
+            fixed[READING] = self.reading
+        return build_grid(_axes(self.axes, self.zips), fixed, sweepable(self.system), self.precision)
 
     @property
     def quantities(self) -> dict[str, Quantity]:
@@ -172,20 +171,19 @@ class Specification:
         fields["zips"] = {}
         for axis, columns in self.zips.items():
             fields["zips"][axis] = {name: known.column(name, values) for name, values in columns.items()}
-        tables = [*(fields[table] for table in (*TABLES, "axes")), *fields["zips"].values()]
+            self._check_zip(axis, fields["zips"][axis])
+        axes = _axes(fields["axes"], fields["zips"])
+        tables = [*(fields[table] for table in TABLES), *(axis.columns for axis in axes)]
         names = Counter(itertools.chain.from_iterable(tables))
         if self.reading is not None:
             names[READING] += 1
         for name, count in names.items():
             if count > 1:
                 raise DeclarationError(f"{name} is set twice. Take one away.", name)
-        for name, values in fields["axes"].items():
-            checked(_DISTINCT, values, name)
-        for name, columns in fields["zips"].items():
-            self._check_zip(name, columns)
-            checked(_DISTINCT, list(zip(*columns.values(), strict=True)), name)
-        columns = [*fields["axes"].values(), *(next(iter(columns.values())) for columns in fields["zips"].values())]
-        num_cells = math.prod(map(len, columns))
+        for axis in axes:
+            rows = list(zip(*axis.columns.values(), strict=True))
+            checked(_DISTINCT, rows if len(axis.columns) > 1 else [value for (value,) in rows], axis.name)
+        num_cells = math.prod(axis.num_values for axis in axes)
         if num_cells > MOST_CELLS:
             raise DeclarationError(
                 f"the axes span {shortened(num_cells)} cells, above {MOST_CELLS}. Shorten or zip axes, or split the "
@@ -236,6 +234,11 @@ class Specification:
                 f"the zip {name} needs names that vary together, but {', '.join(lengths) or 'has none'}. Give lists of "
                 "equal length, or drop it."
             )
+
+
+def _axes(axes: Mapping[str, Sequence[Any]], zips: Mapping[str, Mapping[str, Sequence[Any]]]) -> list[GridAxis]:
+    columns = {**{name: {name: values} for name, values in axes.items()}, **zips}
+    return [GridAxis(*item) for item in columns.items()]
 
 
 def example() -> str:
