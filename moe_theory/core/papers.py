@@ -105,13 +105,7 @@ class Paper:
         return {"all": tuple(self.readings), "default": defaults, "quick": self.default_readings[:1] or defaults}[group]
 
     def reading(self, name: str) -> Reading:
-        """Return the reading called `name`. Raises: UnknownNameError.
-
-        Examples:
-            >>> from moe_theory import continual
-            >>> continual.reading("weak-signal").params(num_experts=5).signal_scale
-            1.0
-        """
+        """Return the reading called `name`. Raises: UnknownNameError."""
         if name not in self.readings:
             raise unknown_name("reading", name, self.readings)
         return self.readings[name]
