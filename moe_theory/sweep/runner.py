@@ -63,8 +63,7 @@ class ChunkCounts:
         return f"{self.done:,} of {self.num_chunks:,} chunks"
 
 
-@dataclasses.dataclass(frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
     plan: SweepPlan
     store: Store
     counts: ChunkCounts
