@@ -111,7 +111,7 @@ def scalars(results: Results) -> list[str]:
 
 def caption(results: Results) -> str:
     sweep = results.sweep
-    reading = f" under {results.reading.name}" if sweep.reading is not None else ""
+    reading = f" under {sweep.reading}" if sweep.reading is not None else ""
     lines = [
         f"{sweep.system}{reading}. At round {results.rounds[-1]}: mean with ± 2 standard errors; {sweep.replicates} "
         "replicates a cell."

@@ -28,6 +28,7 @@ from moe_theory.core.system import (
     Params,
     State,
     System,
+    check_replicates,
     check_run,
     check_system,
     observe_info,
@@ -154,12 +155,7 @@ class CellBatch:
             raise InvalidValueError(
                 f"replicates={num_replicates} must be at least 1. Raise replicates.", argument="replicates"
             )
-        if first + num_replicates > 2**32:
-            raise InvalidValueError(
-                f"replicates={num_replicates} from {first} on must end below 2**32: further ones would alias others. "
-                "Lower replicates.",
-                argument="replicates",
-            )
+        check_replicates([first, first + num_replicates - 1])
         self._cells = {cell.name: cell for cell in cells}
         if len(self._cells) < len(cells):
             raise InvalidValueError(

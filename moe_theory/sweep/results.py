@@ -13,7 +13,6 @@ from jaxtyping import Float, Int
 
 from moe_theory.core.errors import MissingError, OutputError, enclosed
 from moe_theory.core.machine import available_cores
-from moe_theory.core.papers import Reading
 from moe_theory.core.system import recorded_rounds
 from moe_theory.runs.files import digest, local
 from moe_theory.runs.pools import pool_of
@@ -108,11 +107,6 @@ class Results:
         return cls(plan, Store(folder), partial)
 
     @property
-    def folder(self) -> Path:
-        """The sweep's folder."""
-        return self.store.folder
-
-    @property
     def damaged(self) -> dict[str, str]:
         """Faults of chunks or files that were read, by key."""
         return self.store.damaged
@@ -130,11 +124,6 @@ class Results:
         return sweepable(self.sweep.system)
 
     @property
-    def reading(self) -> Reading:
-        """The reading, unless it is an axis."""
-        return self.kind.readings[self.sweep.reading or self.kind.default_reading]
-
-    @property
     def rounds(self) -> Int[np.ndarray, " R"]:
         """The recorded rounds, 1-based."""
         return recorded_rounds(self.sweep.rounds, self.sweep.stride)
@@ -143,11 +132,6 @@ class Results:
     def digest(self) -> str:
         """SHA-256 of everything that decides the numbers."""
         return digest({"specification": self.sweep.to_json(), "fingerprint": self.plan.fingerprint})
-
-    @property
-    def kept(self) -> tuple[str, ...]:
-        """Names of the observables and closed forms."""
-        return tuple(self.sweep.quantities)
 
     @property
     def statistics(self) -> tuple[str, ...]:
@@ -205,7 +189,9 @@ class Results:
         pieces = [arrays for _, arrays in self._read(place)]
         if not pieces:
             return None
-        return {name: _statistics([piece[name] for piece in pieces], self.sweep.quantiles) for name in self.kept}
+        return {
+            name: _statistics([piece[name] for piece in pieces], self.sweep.quantiles) for name in self.sweep.quantities
+        }
 
     def replicates_of(self, place: int) -> tuple[Int[np.ndarray, " B"], Arrays]:
         """Return replicates' numbers in the cell at this place, and (R, *own axes, B) by observable."""
@@ -214,7 +200,9 @@ class Results:
             return np.arange(0), {}
         numbers = np.concatenate([chunk.first + np.arange(chunk.num_kept) for chunk, _ in read])
         pieces = [arrays for _, arrays in read]
-        return numbers, {name: np.concatenate([piece[name] for piece in pieces], axis=-1) for name in self.kept}
+        return numbers, {
+            name: np.concatenate([piece[name] for piece in pieces], axis=-1) for name in self.sweep.quantities
+        }
 
     def _read(self, place: int) -> list[tuple[PlannedChunk, Arrays]]:
         """Return a cell's intact chunks, with their replicates. Raises: MissingError unless partial."""
@@ -233,7 +221,7 @@ class Results:
     def _incomplete(self, words: str = "") -> MissingError:
         coverage = self.coverage
         return MissingError(
-            f"{self.folder}: {coverage.chunks} of {coverage.of_chunks} chunks are there"
+            f"{self.store.folder}: {coverage.chunks} of {coverage.of_chunks} chunks are there"
             f"{enclosed(' (', words, ')')}. The same `moe-theory sweep` command computes the others; "
             "partial=True takes the statistics of what is there."
         )
