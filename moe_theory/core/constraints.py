@@ -158,7 +158,7 @@ def check(params: Any, dims: Any = None) -> Values:
                 argument=name,
             )
         _require(_constraints(type(params))[name], name, value.item())
-        require_representable(name, value.item(), real)
+        _require_representable(name, value.item(), real)
     sizes = getattr(dims, "__dataclass_fields__", getattr(dims, "_fields", ()))
     _require_order(type(params), {**{name: getattr(dims, name) for name in sizes}, **values})
     return values
@@ -258,22 +258,19 @@ def require_ordered(values: Mapping[str, Any], lower: str, upper: str, why: str)
         raise InvalidValueError(f"{bounds}: {why}. Lower {lower} or raise {upper}.", argument=lower)
 
 
-def require_representable(name: str, value: float, dtype: Any) -> None:
+def _require_representable(name: str, value: float, dtype: Any) -> None:
     """Raise InvalidValueError unless a run can hold a number, in reals of `dtype` or integers of its width."""
-    if isinstance(value, bool) or value == 0:
-        return
+    limits: Any = np.finfo(dtype)
+    smallest = float(limits.tiny)
+    largest = float(limits.max)
     if isinstance(value, int):
-        kind = f"int{8 * np.dtype(dtype).itemsize}"
+        limits = np.iinfo(f"int{8 * np.dtype(dtype).itemsize}")
         smallest = 1
-        largest = np.iinfo(kind).max
-    else:
-        kind = np.dtype(dtype).name
-        smallest = float(np.finfo(dtype).tiny)
-        largest = float(np.finfo(dtype).max)
-    if not smallest <= abs(value) <= largest:
+        largest = limits.max
+    if not isinstance(value, bool) and value != 0 and not smallest <= abs(value) <= largest:
         raise InvalidValueError(
-            f"{name}={shortened(value)} is outside what {kind} can hold, {smallest:.4g} to {largest:.10g} in size. "
-            "Change it, or run in float64.",
+            f"{name}={shortened(value)} is outside what {limits.dtype} can hold, {smallest:.4g} to {largest:.10g} "
+            "in size. Change it, or run in float64.",
             argument=name,
         )
 

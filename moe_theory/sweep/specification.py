@@ -16,10 +16,9 @@ from typing import Annotated, Any, Literal, Self, cast, get_type_hints
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, create_model
 
 from moe_theory.core.errors import DeclarationError, MoeTheoryError, shortened, unknown_name
-from moe_theory.sweep import vocabulary
 from moe_theory.sweep.grid import Grid, GridAxis, build_grid
 from moe_theory.sweep.systems import Quantity, sweepable
-from moe_theory.sweep.vocabulary import READING, Real, Table, Text, Whole, checked, distinct, plain
+from moe_theory.sweep.vocabulary import READING, Real, Table, Text, Whole, checked, distinct, plain, vocabulary_of
 
 MOST_CELLS = 1_000_000
 MAX_RECORDS = 100_000  # recorded rounds
@@ -154,13 +153,9 @@ class Specification:
     def __hash__(self) -> int:
         return hash(json.dumps(self.to_json(), sort_keys=True))
 
-    @property
-    def _vocabulary(self) -> vocabulary.Vocabulary:
-        return vocabulary.vocabulary_of(self.system, self.precision)
-
     def _completed(self) -> dict[str, Any]:
         """Return fields that depend on the system, plain and with defaults. Raises: MoeTheoryError."""
-        known = self._vocabulary
+        known = vocabulary_of(self.system)
         kind = known.system
         fields: dict[str, Any] = {}
         for table in TABLES:
@@ -214,12 +209,12 @@ class Specification:
     def _labels(self) -> set[str]:
         """Names of other things in the results than zips and quantities."""
         dims = itertools.chain.from_iterable(
-            observable.axes for observable in self._vocabulary.system.observables.values()
+            observable.axes for observable in vocabulary_of(self.system).system.observables.values()
         )
-        return {*self._vocabulary.columns, *RESERVED, *dims}
+        return {*vocabulary_of(self.system).columns, *RESERVED, *dims}
 
     def _check_zip(self, name: str, columns: Mapping[str, Sequence[Any]]) -> None:
-        kind = self._vocabulary.system
+        kind = vocabulary_of(self.system).system
         closed_forms = {form.name for form in kind.closed_forms}
         if not (name.isidentifier() and name.isascii() and len(name) <= LONGEST_NAME):
             raise DeclarationError(
