@@ -26,19 +26,40 @@ def dask_pool(address: str) -> WorkerPool:
     Raises: InvalidValueError for other addresses, or without Dask. WorkersError if no scheduler answers.
     """
     check_address(address)
+    from distributed import Client
+
     resources = contextlib.ExitStack()
+    for name in _LOGGERS:
+        logger = logging.getLogger(name)
+        resources.callback(logger.setLevel, logger.level)
+        logger.setLevel(logging.CRITICAL + 1)
     try:
-        for name in _LOGGERS:
-            logger = logging.getLogger(name)
-            resources.callback(logger.setLevel, logger.level)
-            logger.setLevel(logging.CRITICAL + 1)
         if address.startswith("local:"):
-            number = int(address.removeprefix("local:"))
-            return _pool(_local_cluster(number, resources), address, resources)
-        return _pool(address, address, resources)
-    except BaseException:
+            client = Client(
+                n_workers=int(address.removeprefix("local:")),
+                threads_per_worker=1,
+                host="127.0.0.1",
+                dashboard_address=None,
+                silence_logs=logging.CRITICAL,
+                memory_limit=0,
+                timeout=PATIENCE,
+                set_as_default=False,
+            )
+        else:
+            client = Client(address, timeout=PATIENCE, set_as_default=False)
+    except (AssertionError, ImportError, OSError, RuntimeError, TypeError, ValueError) as failure:  # also certificates
         resources.close()
-        raise
+        raise WorkersError(
+            f"no Dask workers can be had at {address} ({failure}). Start a scheduler (dask scheduler), or correct the "
+            "address or Dask's configuration, then run the same command again: finished chunks are saved. For local "
+            'workers in a script, what runs the sweep must stand below `if __name__ == "__main__":`.'
+        ) from None
+    resources.callback(_close, client)
+    executor = client.get_executor(pure=False)
+    resources.callback(executor.shutdown, wait=False)
+    threads: Any = client.nthreads()
+    num_workers = max(1, sum(threads.values()))  # a task may make the cluster start one
+    return WorkerPool(executor, f"Dask {address}", num_workers, close=resources.close)
 
 
 def check_address(address: str) -> None:
@@ -56,46 +77,6 @@ def check_address(address: str) -> None:
         )
 
 
-def _pool(cluster: Any, address: str, resources: contextlib.ExitStack) -> WorkerPool:
-    from distributed import Client
-
-    try:
-        client = Client(cluster, timeout=PATIENCE, set_as_default=False)
-    except (OSError, ValueError, ImportError, TypeError) as failure:  # of other versions or missing certificates too
-        raise WorkersError(
-            f"no Dask scheduler answers at {address} ({failure}): start one (dask scheduler), or correct the address "
-            "or Dask's configuration, then run the same command again. Finished chunks are saved."
-        ) from None
-    resources.callback(_quietly, client.close, timeout=CLOSING)
-    executor = client.get_executor(pure=False)
-    resources.callback(executor.shutdown, wait=False)
-    threads: Any = client.nthreads()
-    num_workers = max(1, sum(threads.values()))  # a task may make the cluster start one
-    return WorkerPool(executor, f"Dask {address}", num_workers, close=resources.close)
-
-
-def _local_cluster(num_processes: int, resources: contextlib.ExitStack) -> Any:
-    """Yield worker processes on this machine."""
-    from distributed import LocalCluster
-
-    try:
-        cluster = LocalCluster(
-            n_workers=num_processes,
-            threads_per_worker=1,
-            host="127.0.0.1",
-            dashboard_address=None,  # pyright: ignore[reportArgumentType]
-            silence_logs=logging.CRITICAL,
-            memory_limit=0,
-        )
-    except (AssertionError, OSError, RuntimeError) as failure:
-        raise WorkersError(
-            f"{num_processes} Dask workers cannot be started here ({failure}). In a script, what runs the sweep must "
-            'stand below `if __name__ == "__main__":`. In a task of Dask, name its scheduler.'
-        ) from None
-    resources.callback(_quietly, cluster.close, timeout=CLOSING)
-    return cluster
-
-
-def _quietly(close: Any, timeout: float) -> None:
+def _close(client: Any) -> None:
     with contextlib.suppress(Exception):  # of a scheduler that is gone
-        close(timeout=timeout)
+        client.close(timeout=CLOSING)
