@@ -163,8 +163,7 @@ class CellBatch:
             )
         self._num_replicates = num_replicates
         self._first = first
-        self._seed = seed
-        self._call_of = call_of
+        self._call_of = call_of or (lambda chunk: functools.partial(timed_chunk, chunk, seed))
         self._widths = {cell.name: width_of(cell, num_replicates, width) for cell in cells}
         self._counts = {name: math.ceil(num_replicates / width) for name, width in self._widths.items()}
         self._unmeasured: Counter[Hashable] = Counter()  # chunks by program
@@ -220,24 +219,25 @@ class CellBatch:
         return runs
 
     def _program_of(self, name: str) -> Hashable:
-        cell = self._cells[name]
-        run = (cell.system.step, cell.num_rounds, cell.record_every, cell.observe, cell.start is None)
-        return (*run, self._widths[name], cell.is_double or is_x64())
+        return program_of(self._cells[name], self._widths[name])
 
     def _task(self, name: str, index: int) -> Task:
         chunk = chunk_of(self._cells[name], index, self._num_replicates, self._widths[name], self._first)
-        if self._call_of is None:
-            call = functools.partial(_timed_chunk, chunk, self._seed, self._program_of(name))
-        else:
-            call = self._call_of(chunk)
-        return Task(call, chunk.replicate_rounds, (name, index))
+        return Task(self._call_of(chunk), chunk.replicate_rounds, (name, index))
 
 
-def _timed_chunk(chunk: Chunk, seed: int, program: Hashable) -> tuple[Outcome, float]:
+def timed_chunk(chunk: Chunk, seed: int) -> tuple[Outcome, float]:
+    """Return what `compute_chunk` does, and its seconds, where one thread alone compiles a program."""
     start_time = time.monotonic()
-    with programs.compiled_once(program):
+    with programs.compiled_once(program_of(chunk.cell, len(chunk.replicates))):
         outcome = compute_chunk(chunk, seed)
     return outcome, time.monotonic() - start_time
+
+
+def program_of(cell: Cell, width: int) -> Hashable:
+    """Return what decides the program that runs chunks of a cell."""
+    run = (cell.system.step, cell.num_rounds, cell.record_every, cell.observe, cell.start is None)
+    return (*run, width, cell.is_double or is_x64())
 
 
 def replicate_rounds(cells: Sequence[Cell], num_replicates: int) -> int:

@@ -2,7 +2,6 @@
 
 import functools
 import platform
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from typing import Any, NamedTuple
@@ -12,7 +11,7 @@ import numpy as np
 from jaxtyping import Int
 
 from moe_theory.core.errors import InvalidValueError, UnknownNameError
-from moe_theory.runs.cells import Call, Chunk, Outcome, compute_chunk
+from moe_theory.runs.cells import Call, Chunk, Outcome, timed_chunk
 from moe_theory.runs.pools import pool_of
 from moe_theory.runs.provenance import is_x64
 from moe_theory.runs.workers import WorkerPool
@@ -45,9 +44,7 @@ def compute_there(task: ChunkTask) -> tuple[Outcome, float]:
                 "these again."
             )
         (cell,) = (cell for cell in experiment.cells_under(reading) if cell.name == task.cell)
-        start_time = time.monotonic()
-        outcome = compute_chunk(Chunk(cell, task.replicates, task.num_kept), task.seed)
-        return outcome, time.monotonic() - start_time
+        return timed_chunk(Chunk(cell, task.replicates, task.num_kept), task.seed)
 
 
 def remote_pool(
