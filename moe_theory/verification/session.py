@@ -12,18 +12,18 @@ from pathlib import Path
 from typing import Any
 
 from moe_theory.core.errors import OWN_CODE
-from moe_theory.runs import Cell, Progress, Run, automatic, quiet, replicate_rounds, shown
+from moe_theory.runs import Cell, Progress, automatic, quiet, replicate_rounds, shown
 from moe_theory.runs.cells import CellBatch
 from moe_theory.runs.provenance import is_x64, now, versions
 from moe_theory.runs.runner import Runner
 from moe_theory.runs.workers import WorkerPool, num_device_workers
 from moe_theory.verification.archive import Archive
-from moe_theory.verification.claim import Claim, Runs
+from moe_theory.verification.claim import Runs
 from moe_theory.verification.evidence import find_nan_runs, is_of_study
 from moe_theory.verification.interim import SequentialTest
 from moe_theory.verification.proofs import require_proofs
 from moe_theory.verification.remote import remote_calls, remote_pool
-from moe_theory.verification.request import Request, Study, blank_verdict, check_request
+from moe_theory.verification.request import Request, Study, check_request
 from moe_theory.verification.statement import bearing
 from moe_theory.verification.variant import Parts, as_asked
 from moe_theory.verification.verdict import Report, Stop, Verdict, Verdicts
@@ -206,16 +206,6 @@ class _Looks:
     def _report(self, ended: Sequence[SequentialTest]) -> None:
         for test in ended:
             self._on_verdict(test.latest)
-
-
-def judge(claim: Claim, reading: str, runs: Mapping[str, Run], seed: int, error: float) -> Verdict:
-    """Return the verdict on a claim from a single analysis of runs, with the whole error."""
-    num_replicates = len(next(iter(runs.values())).replicates)
-    test = SequentialTest(claim, blank_verdict(claim, reading, seed, error), num_replicates, is_single_look=True)
-    test.extend(runs, find_nan_runs(runs))
-    if not test.has_ended:
-        test.look(num_replicates)
-    return test.latest
 
 
 class StudyMonitor:
