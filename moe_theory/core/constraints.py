@@ -46,16 +46,12 @@ class Within:
         is_high = value > self.high or (self.open_high and value == self.high)
         if not (is_low or is_high):
             return None
-        why = enclosed(": ", self.why)
-        way_out = f"{'Raise' if is_low else 'Lower'} {name}."
-        if math.isinf(self.high) and self.low == 0 and not self.open_low:
-            return f"must not be negative{why}. {way_out}"
+        bound = f"in {'(' if self.open_low else '['}{self.low:g}, {self.high:g}{')' if self.open_high else ']'}"
         if math.isinf(self.high):
-            return f"must be {'above' if self.open_low else 'at least'} {self.low:g}{why}. {way_out}"
-        if math.isinf(self.low):
-            return f"must be at most {self.high:g}{why}. {way_out}"
-        bound = f"{'(' if self.open_low else '['}{self.low:g}, {self.high:g}{')' if self.open_high else ']'}"
-        return f"must be in {bound}{why}. {way_out}"
+            bound = f"{'above' if self.open_low else 'at least'} {self.low:g}"
+        elif math.isinf(self.low):
+            bound = f"at most {self.high:g}"
+        return f"must be {bound}{enclosed(': ', self.why)}. {'Raise' if is_low else 'Lower'} {name}."
 
 
 @dataclasses.dataclass(frozen=True)

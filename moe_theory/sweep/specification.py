@@ -91,9 +91,9 @@ class Specification:
     def read(cls, path: str | os.PathLike[str]) -> Self:
         """Return the specification in a TOML file. Raises: MoeTheoryError (DeclarationError, mostly) with the file."""
         path = Path(path)
-        if path.exists() and not path.is_file():  # a folder, or a device that has no end
-            raise DeclarationError(f"{path} is no file. Name a TOML file in UTF-8.")
         try:
+            if path.exists() and not path.is_file():  # a folder, or a device that has no end
+                raise OSError("it is no file")
             text = path.read_text(encoding="utf-8-sig")  # some editors begin a file with a mark
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
