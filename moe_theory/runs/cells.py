@@ -186,7 +186,7 @@ class CellBatch:
 
     def take(self, result: Result) -> None:
         """Store a chunk. Raises: its error, or InvalidValueError for runs that do not fit in memory."""
-        outcome, seconds = result.value()
+        outcome, seconds = result.future.result()
         self._outcomes[result.task.place] = outcome
         self.seconds += seconds
         num_chunks = self._unmeasured.pop(self._program_of(result.task.place[0]), 0)

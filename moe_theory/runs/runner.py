@@ -24,11 +24,7 @@ class Task(NamedTuple):
 class Result(NamedTuple):
     job: Any
     task: Task
-    future: Future[Any]
-
-    def value(self) -> Any:
-        """Return the call's value. Raises: its error."""
-        return self.future.result()
+    future: Future[Any]  # of the call, which has ended
 
 
 class _Queue(NamedTuple):

@@ -129,7 +129,7 @@ def _save(results: Sequence[Result], store: Store, counts: ChunkCounts) -> None:
     failure: BaseException | None = None
     for result in results:
         try:
-            computed[result.task.place.name] = result.value()
+            computed[result.task.place.name] = result.future.result()
         except Exception as error:
             failure = failure or error
     if computed:
