@@ -46,16 +46,12 @@ class Within:
         is_high = value > self.high or (self.open_high and value == self.high)
         if not (is_low or is_high):
             return None
-        why = enclosed(": ", self.why)
-        way_out = f"{'Raise' if is_low else 'Lower'} {name}."
-        if math.isinf(self.high) and self.low == 0 and not self.open_low:
-            return f"must not be negative{why}. {way_out}"
+        bound = f"in {'(' if self.open_low else '['}{self.low:g}, {self.high:g}{')' if self.open_high else ']'}"
         if math.isinf(self.high):
-            return f"must be {'above' if self.open_low else 'at least'} {self.low:g}{why}. {way_out}"
-        if math.isinf(self.low):
-            return f"must be at most {self.high:g}{why}. {way_out}"
-        bound = f"{'(' if self.open_low else '['}{self.low:g}, {self.high:g}{')' if self.open_high else ']'}"
-        return f"must be in {bound}{why}. {way_out}"
+            bound = f"{'above' if self.open_low else 'at least'} {self.low:g}"
+        elif math.isinf(self.low):
+            bound = f"at most {self.high:g}"
+        return f"must be {bound}{enclosed(': ', self.why)}. {'Raise' if is_low else 'Lower'} {name}."
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,11 +104,7 @@ class AtMost:
     why: str
 
 
-@dataclasses.dataclass(frozen=True)
-class PaddedTo(AtMost):
-    """A number that is at most a size in `Dims`."""
-
-    why: str = "the arrays are padded to it"
+PaddedTo = functools.partial(AtMost, why="the arrays are padded to it")  # a size in `Dims`
 
 
 @dataclasses.dataclass(frozen=True)
@@ -153,17 +145,19 @@ def check(params: Any, dims: Any = None) -> Values:
     Raises: InvalidValueError.
     """
     real = jnp.result_type(float)
-    values = {name: _scalar(name, value) for name, value in params._asdict().items() if not isinstance(value, Tracer)}
+    values = {name: np.asarray(value) for name, value in params._asdict().items() if not isinstance(value, Tracer)}
     for name, value in values.items():
-        _require_allowed(_constraints(type(params))[name], name, value, value.item())
-        require_representable(name, value.item(), real)
-    _require_order(type(params), {**_sizes(dims), **values})
+        if value.ndim != 0:
+            raise InvalidValueError(
+                f"{name} has shape {value.shape}, but a run has one setting: call once per cell, the program is "
+                "reused.",
+                argument=name,
+            )
+        _require(_constraints(type(params))[name], name, value.item())
+        _require_representable(name, value.item(), real)
+    sizes = getattr(dims, "__dataclass_fields__", getattr(dims, "_fields", ()))
+    _require_order(type(params), {**{name: getattr(dims, name) for name in sizes}, **values})
     return values
-
-
-def _sizes(dims: Any) -> dict[str, Any]:
-    names = getattr(dims, "__dataclass_fields__", getattr(dims, "_fields", ()))
-    return {name: getattr(dims, name) for name in names}
 
 
 def _require_order(kind: Any, values: Mapping[str, Any]) -> None:
@@ -212,7 +206,8 @@ def checked(function: Function) -> Function:
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         bound = signature.bind(*args, **kwargs)
-        bound.arguments = _admitted(function, bound.arguments)
+        bound.arguments |= _admitted(function, bound.arguments)
+        _require_order(function, {name: value for name, value in bound.arguments.items() if is_known(value)})
         return function(*bound.args, **bound.kwargs)
 
     return call  # pyright: ignore[reportReturnType]
@@ -259,22 +254,19 @@ def require_ordered(values: Mapping[str, Any], lower: str, upper: str, why: str)
         raise InvalidValueError(f"{bounds}: {why}. Lower {lower} or raise {upper}.", argument=lower)
 
 
-def require_representable(name: str, value: float, dtype: Any) -> None:
+def _require_representable(name: str, value: float, dtype: Any) -> None:
     """Raise InvalidValueError unless a run can hold a number, in reals of `dtype` or integers of its width."""
-    if isinstance(value, bool) or value == 0:
-        return
+    limits: Any = np.finfo(dtype)
+    smallest = float(limits.tiny)
+    largest = float(limits.max)
     if isinstance(value, int):
-        kind = f"int{8 * np.dtype(dtype).itemsize}"
+        limits = np.iinfo(f"int{8 * np.dtype(dtype).itemsize}")
         smallest = 1
-        largest = np.iinfo(kind).max
-    else:
-        kind = np.dtype(dtype).name
-        smallest = float(np.finfo(dtype).tiny)
-        largest = float(np.finfo(dtype).max)
-    if not smallest <= abs(value) <= largest:
+        largest = limits.max
+    if not isinstance(value, bool) and value != 0 and not smallest <= abs(value) <= largest:
         raise InvalidValueError(
-            f"{name}={shortened(value)} is outside what {kind} can hold, {smallest:.4g} to {largest:.10g} in size. "
-            "Change it, or run in float64.",
+            f"{name}={shortened(value)} is outside what {limits.dtype} can hold, {smallest:.4g} to {largest:.10g} "
+            "in size. Change it, or run in float64.",
             argument=name,
         )
 
@@ -308,7 +300,9 @@ def _constraints(kind: type) -> dict[str, tuple[Any, ...]]:
 
 
 def _admitted(kind: Any, values: Mapping[str, Any]) -> dict[str, Any]:
-    admitted = dict(values)
+    """Return arguments of a function, or fields of a named tuple, as closed forms take them."""
+    is_tuple = isinstance(kind, type)
+    admitted = {}
     for name, value in values.items():
         hint = hints_of(kind)[name]
         constraints = _constraints(kind)[name]
@@ -318,12 +312,8 @@ def _admitted(kind: Any, values: Mapping[str, Any]) -> dict[str, Any]:
                     f"{name}={shortened(value)} must be a {hint.__name__}. Change {name}.", argument=name
                 )
             admitted[name] = value._replace(**_admitted(hint, value._asdict()))
-        elif is_known(value) and (constraints or isinstance(kind, type)):
-            admitted[name] = _admitted_value(name, value, hint, constraints, isinstance(kind, type))
-    if isinstance(kind, type):  # a closed form needs few of the parameters, and relates none
-        return admitted
-    known_values = {name: value for name, value in admitted.items() if is_known(value)}
-    _require_order(kind, known_values)
+        elif is_known(value) and (constraints or is_tuple):
+            admitted[name] = _admitted_value(name, value, hint, constraints, is_tuple)
     return admitted
 
 
@@ -385,20 +375,6 @@ def _require(constraints: tuple[Any, ...], name: str, value: Any) -> None:
         if not math.isfinite(number):
             raise InvalidValueError(f"{name}={number} must be a finite number. Change {name}.", argument=name)
         _require_allowed(constraints, name, number, number)
-
-
-def _scalar(name: str, number: Any) -> np.ndarray:
-    value = np.asarray(number)
-    if value.dtype.kind not in "biuf":  # an object, where a whole number is too large
-        raise InvalidValueError(f"{name}={shortened(number)} must be a real number. Change {name}.", argument=name)
-    if value.ndim != 0:
-        raise InvalidValueError(
-            f"{name} has shape {value.shape}, but a run has one setting: call once per cell, the program is reused.",
-            argument=name,
-        )
-    if not math.isfinite(value):
-        raise InvalidValueError(f"{name}={value} must be a finite number. Change {name}.", argument=name)
-    return value
 
 
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}

@@ -7,7 +7,7 @@ array must be inside it.
 import functools
 import logging
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -88,57 +88,53 @@ def _is_news(record: logging.LogRecord) -> bool:
 
 
 def _asserting(system: Any) -> Any:
-
     def init(key: Any, params: Any) -> Any:
         state = system.init(key, params)
-        _assert_values(state=state)
+        _assert_values("state", state, state.round)
         return state
 
     def step(key: Any, state: Any, params: Any) -> Any:
         result = system.step(key, state, params)
         if isinstance(result, tuple) and len(result) == 2:  # the engine refuses what is not
-            _assert_values(state=result[0], info=result[1])
+            _assert_values("state", result[0], result[0].round)
+            _assert_values("info", result[1], result[0].round)
         return result
 
     return SimpleNamespace(init=init, step=step)
 
 
-def _assert_values(**trees: Any) -> None:
-    namespace = SimpleNamespace(**trees)
-    for path, leaf, stated_of_it in _leaves(namespace):
-        if jnp.issubdtype(leaf.dtype, jnp.inexact) and not any(
-            isinstance(constraint, Undefined) for constraint in stated_of_it
-        ):
-            _assert_all(jnp.isfinite(leaf), namespace, leaf, path, "where it must be finite")
-        for constraint in stated_of_it:
+def _assert_values(name: str, tree: Any, round: Any) -> None:
+    for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
+        if not hasattr(leaf, "dtype") or jnp.issubdtype(leaf.dtype, jax.dtypes.extended):
+            continue
+        constraints = _constraints_at(tree, path)
+        where = name + jax.tree_util.keystr(path)
+        is_real = jnp.issubdtype(leaf.dtype, jnp.inexact)
+        if is_real and not any(isinstance(constraint, Undefined) for constraint in constraints):
+            _assert_all(jnp.isfinite(leaf), round, leaf, where, "where it must be finite")
+        for constraint in constraints:
             if isinstance(constraint, Within):
-                room = _ROOM if jnp.issubdtype(leaf.dtype, jnp.inexact) else 0
+                room = _ROOM if is_real else 0
                 low = constraint.low - room * max(1, abs(constraint.low))
                 high = constraint.high + room * max(1, abs(constraint.high))
                 is_inside = ~((leaf < low) | (leaf > high))  # true for NaN, which the assertion above reports
-                _assert_all(is_inside, namespace, leaf, path, f"outside [{constraint.low:g}, {constraint.high:g}]")
+                _assert_all(is_inside, round, leaf, where, f"outside [{constraint.low:g}, {constraint.high:g}]")
 
 
-def _assert_all(are_right: Any, namespace: Any, leaf: Any, path: str, words: str) -> None:
+def _constraints_at(tree: Any, path: tuple[Any, ...]) -> tuple[Any, ...]:
+    constraints: tuple[Any, ...] = ()
+    for key in path:
+        if not isinstance(key, jax.tree_util.GetAttrKey):
+            break
+        constraints = stated(type(tree)).get(key.name, ())
+        tree = getattr(tree, key.name)
+    return constraints
+
+
+def _assert_all(are_right: Any, round: Any, leaf: Any, path: str, words: str) -> None:
     chex.assert_trees_all_equal(
         jnp.all(are_right),
         jnp.array(True),
         custom_message=f"round {{}}: {path} has {{}}, {words}",
-        custom_message_format_vars=[namespace.state.round, leaf.ravel()[jnp.argmin(are_right.ravel())]],
+        custom_message_format_vars=[round, jnp.ravel(leaf)[jnp.argmin(are_right.ravel())]],
     )
-
-
-def _leaves(tree: Any, path: str = "", beside: tuple[Any, ...] = ()) -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
-    fields: dict[str, Any] = {}
-    if isinstance(tree, SimpleNamespace):
-        fields = vars(tree)
-    elif hasattr(tree, "_asdict"):
-        fields = tree._asdict()
-    stated_by_name = stated(type(tree)) if isinstance(tree, tuple) else {}
-    for name, part in fields.items():
-        yield from _leaves(part, f"{path}.{name}".lstrip("."), stated_by_name.get(name, ()))
-    if fields:
-        return
-    for inner, leaf in jax.tree_util.tree_leaves_with_path(tree):
-        if hasattr(leaf, "dtype") and not jnp.issubdtype(leaf.dtype, jax.dtypes.extended):
-            yield path + jax.tree_util.keystr(inner), jnp.asarray(leaf), beside

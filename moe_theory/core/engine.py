@@ -17,7 +17,7 @@ from moe_theory.core.ahead import require_counted, split_step
 from moe_theory.core.batching import one_replicate, trailing_vmap, without_barriers
 from moe_theory.core.constraints import is_known
 from moe_theory.core.errors import InvalidValueError
-from moe_theory.core.forks import require_own_jax
+from moe_theory.core.machine import require_own_jax
 from moe_theory.core.numerics import stored
 from moe_theory.core.random import replicate_keys, step_key
 from moe_theory.core.rounds import (

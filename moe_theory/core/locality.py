@@ -62,15 +62,7 @@ distance_moved = Locality(
 
 
 def check_locality(locality: Any) -> None:
-    """Raise InvalidValueError unless a locality loss is a `Locality`.
-
-    Examples:
-        >>> from moe_theory.core.locality import check_locality
-        >>> check_locality(abs)
-        Traceback (most recent call last):
-            ...
-        moe_theory.core.errors.InvalidValueError: locality=<built-in function abs> must be a Locality: Locality(...
-    """
+    """Raise InvalidValueError unless a locality loss is a `Locality`."""
     if not isinstance(locality, Locality):
         raise InvalidValueError(
             f"locality={locality!r} must be a Locality: Locality(cost), or Locality(cost, init) with a memory.",

@@ -1,9 +1,15 @@
-"""The memory and the cores that this process may use."""
+"""The memory, cores and devices that this process may use, and a check for places where JAX cannot run."""
 
+import functools
 import os
+import sys
 from pathlib import Path
+from typing import Any
+
+from moe_theory.core.errors import InvalidValueError, enclosed
 
 _CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+_parent: int | None = None  # the process whose JAX this one has a copy of, without its threads
 
 
 def machine_memory() -> int:
@@ -21,3 +27,40 @@ def available_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def require_own_jax() -> None:
+    """Raise InvalidValueError without a device, and in a forked child whose parent has used JAX."""
+    if _parent is not None:
+        raise InvalidValueError(
+            f"process {os.getpid()} was forked from process {_parent}, which had used JAX: it has none of XLA's "
+            'threads, and would hang. Start it by multiprocessing.get_context("spawn"), or fork before JAX is used.'
+        )
+    local_devices()
+
+
+@functools.cache
+def local_devices() -> list[Any]:
+    """Return the devices of this process. Raises: InvalidValueError if JAX_PLATFORMS names a device that is missing."""
+    import jax  # the only import of it here: commands that print recorded results load this module too
+
+    try:
+        return jax.local_devices()
+    except (AssertionError, RuntimeError) as failure:
+        names = os.environ.get("JAX_PLATFORMS", "")
+        reason = enclosed(": ", " ".join(str(failure).split()))
+        raise InvalidValueError(
+            f"JAX_PLATFORMS={names}: JAX finds no such device here{reason}. Unset it, or install jax[cuda12].",
+            argument="JAX_PLATFORMS",
+        ) from None
+
+
+def _note_parent() -> None:
+    global _parent
+    bridge = sys.modules.get("jax._src.xla_bridge")
+    if bridge is not None and bridge.backends_are_initialized():
+        _parent = os.getppid()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_note_parent)

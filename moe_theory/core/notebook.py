@@ -49,13 +49,7 @@ class Listing(list[Item]):
         return selection
 
     def to_frame(self) -> "pd.DataFrame":
-        """Return a pandas DataFrame with one row an item.
-
-        Examples:
-            >>> import moe_theory as mt
-            >>> mt.claims("continual.lemma-4").to_frame()[["claim", "where"]].values.tolist()
-            [['continual.lemma-4', 'Lemma 4']]
-        """
+        """Return a pandas DataFrame with one row an item."""
         import pandas as pd
 
         items: list[Any] = [*self]

@@ -104,13 +104,7 @@ class Paper:
         return {"all": tuple(self.readings), "default": defaults, "quick": self.default_readings[:1] or defaults}[group]
 
     def reading(self, name: str) -> Reading:
-        """Return the reading called `name`. Raises: UnknownNameError.
-
-        Examples:
-            >>> from moe_theory import continual
-            >>> continual.reading("weak-signal").params(num_experts=5).signal_scale
-            1.0
-        """
+        """Return the reading called `name`. Raises: UnknownNameError."""
         if name not in self.readings:
             raise unknown_name("reading", name, self.readings)
         return self.readings[name]
@@ -263,28 +257,24 @@ def find_spec(module: str) -> importlib.machinery.ModuleSpec | None:
     return spec
 
 
+@functools.cache
 def find_paper(name: str) -> Paper:
     """Return the installed paper of this name without importing any other.
 
     Raises: UnknownNameError. DeclarationError for a broken paper, or without papers.
     """
-    if paper_names() and name not in paper_names():
+    if not _entry_points():
+        raise DeclarationError(NONE_INSTALLED)
+    if name not in _entry_points():
         raise unknown_name("paper", name, paper_names())
-    return _imported(name)
+    return loaded(name, _entry_points()[name])
 
 
 def all_papers() -> dict[str, Paper]:
     """Return the installed papers in the order of reports. Raises: DeclarationError for a broken one, or for none."""
-    if not paper_names():
+    if not _entry_points():
         raise DeclarationError(NONE_INSTALLED)
-    return {name: _imported(name) for name in ordered_names()}
-
-
-@functools.cache
-def _imported(name: str) -> Paper:
-    if name not in _entry_points():
-        raise DeclarationError(NONE_INSTALLED)
-    return loaded(name, _entry_points()[name])
+    return {name: find_paper(name) for name in ordered_names()}
 
 
 def loaded(name: str, point: metadata.EntryPoint) -> Paper:

@@ -11,9 +11,8 @@ import jax
 from moe_theory.core import faults
 from moe_theory.core.constraints import is_known
 
-_changed = threading.Condition()  # notified whenever a program may be had that was being compiled
-_compiled: dict[Hashable, set[Any]] = {}  # the devices that a program is compiled for
-_compiling: dict[tuple[Hashable, Any], int] = {}  # by which thread, for a program and a device
+_compiled: set[Hashable] = set()  # programs, each with its device
+_locks: dict[Hashable, threading.RLock] = {}  # held while a program is compiled
 
 
 def jit(function: Callable[..., Any], **keywords: Any) -> Callable[..., Any]:
@@ -33,23 +32,10 @@ def jit(function: Callable[..., Any], **keywords: Any) -> Callable[..., Any]:
 @contextlib.contextmanager
 def compiled_once(program: Hashable) -> Iterator[None]:
     """Use a program, alone until a use has succeeded and so compiled it."""
-    use = program, _device()
-    me = threading.get_ident()
-    with _changed:
-        _changed.wait_for(lambda: _compiling.get(use, me) == me)
-        is_first = use[1] not in _compiled.get(program, ()) and use not in _compiling
-        if is_first:
-            _compiling[use] = me
-    try:
+    use = (program, jax.config.jax_default_device)  # pyright: ignore[reportAttributeAccessIssue]
+    with contextlib.ExitStack() as first_use:
+        first_use.enter_context(_locks.setdefault(use, threading.RLock()))
+        if use in _compiled:
+            first_use.close()
         yield
-        if is_first:
-            _compiled.setdefault(program, set()).add(use[1])
-    finally:
-        if is_first:
-            with _changed:
-                del _compiling[use]
-                _changed.notify_all()
-
-
-def _device() -> Any:
-    return jax.config.jax_default_device  # pyright: ignore[reportAttributeAccessIssue]
+        _compiled.add(use)

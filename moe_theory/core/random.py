@@ -17,7 +17,7 @@ from jaxtyping import Array, Float, Int, Key, UInt32
 
 from moe_theory.core import programs, threefry
 from moe_theory.core.errors import InvalidValueError
-from moe_theory.core.forks import require_own_jax
+from moe_theory.core.machine import require_own_jax
 from moe_theory.core.numerics import Numbers, rounded_positive, stored
 
 # The streams of a key's numbers.

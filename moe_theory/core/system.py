@@ -74,16 +74,6 @@ def fields(*paths: str | Observe, **named: str | Observe) -> Observe:
     Args:
         paths: such as "info.task", recorded by its last name, or observers, which add their fields.
         named: paths by the name in the record, or observers, whose result is the field.
-
-    Examples:
-        >>> import moe_theory as mt
-        >>> from moe_theory import continual
-        >>> from moe_theory.core.system import fields
-        >>> dims = continual.Dims(max_experts=3, num_tasks=4, num_features=6, num_samples=2)
-        >>> routes, system = fields("info.task", loads="state.visits"), continual.system(dims)
-        >>> _, seen = mt.simulate(system, mt.root_key(0), continual.Params(num_experts=3), 8, observe=routes)
-        >>> seen.task.shape, seen.loads.shape
-        ((8,), (8, 3))
     """
 
     def observe(state: State, info: Info) -> Any:

@@ -156,7 +156,7 @@ def run_plan(
         runner.add(plan, tasks, 0, plan.preset.name)
         while runner.is_busy:
             for result in runner.wait():
-                records[result.task.place] = result.value()
+                records[result.task.place] = result.future.result()
     except BaseException as failure:
         shared.is_stopped.set()
         if not isinstance(failure, KeyboardInterrupt):  # which does not wait for running parts: they may take minutes

@@ -109,7 +109,7 @@ def scalars(results: Results) -> list[str]:
 
 def caption(results: Results) -> str:
     sweep = results.sweep
-    reading = enclosed(" under ", sweep.reading and results.reading.name)
+    reading = enclosed(" under ", sweep.reading)
     lines = [
         f"{sweep.system}{reading}. At round {results.rounds[-1]}: mean with ± 2 standard errors; {sweep.replicates} "
         "replicates a cell."

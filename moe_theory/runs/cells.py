@@ -9,6 +9,7 @@ import dataclasses
 import functools
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -27,6 +28,7 @@ from moe_theory.core.system import (
     Params,
     State,
     System,
+    check_replicates,
     check_run,
     check_system,
     observe_info,
@@ -34,11 +36,12 @@ from moe_theory.core.system import (
 )
 from moe_theory.runs.progress import Progress, quiet
 from moe_theory.runs.provenance import is_x64
-from moe_theory.runs.runner import Result, Runner, Task
+from moe_theory.runs.runner import Result, Runner, Task, programs_first
 
 Start = Callable[[Any, np.ndarray, Params], State]  # (root key, replicates, params) -> initial states (..., B)
 Place = tuple[str, int]  # a cell's name and a chunk's number
 Outcome = tuple[Any, Any]  # final states and records of a chunk
+Call = Callable[[], tuple[Outcome, float]]  # also returns its seconds
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,7 +101,6 @@ def run_cells(
     first: int = 0,
     seed: int = 0,
     width: int | None = None,
-    num_threads: int | None = None,
     progress: Progress = quiet,
     what: str | None = None,
 ) -> Mapping[str, Run]:
@@ -108,7 +110,6 @@ def run_cells(
 
     Args:
         width: replicates of a chunk, by default suited to each cell's state.
-        num_threads: most chunks at once, by default the number of workers.
         what: name in the progress, by default the cells' names.
     Raises: InvalidValueError or DeclarationError for impossible cells.
 
@@ -123,7 +124,7 @@ def run_cells(
         ((4, 64), 512)
     """
     batch = CellBatch(cells, num_replicates, first=first, seed=seed, width=width)
-    with Runner(progress=progress, most_pending=num_threads) as runner:
+    with Runner(progress=progress) as runner:
         runner.add(
             batch,
             batch.tasks(),
@@ -140,18 +141,21 @@ class CellBatch:
     """The chunks of some cells, and their results, with arguments and errors of `run_cells`."""
 
     def __init__(
-        self, cells: Sequence[Cell], num_replicates: int, *, first: int = 0, seed: int = 0, width: int | None = None
+        self,
+        cells: Sequence[Cell],
+        num_replicates: int,
+        *,
+        first: int = 0,
+        seed: int = 0,
+        width: int | None = None,
+        call_of: Callable[[Chunk], Call] | None = None,
     ) -> None:
+        """Make the chunks in this process, unless `call_of` says how other processes make one."""
         if num_replicates < 1:
             raise InvalidValueError(
                 f"replicates={num_replicates} must be at least 1. Raise replicates.", argument="replicates"
             )
-        if first + num_replicates > 2**32:
-            raise InvalidValueError(
-                f"replicates={num_replicates} from {first} on must end below 2**32: further ones would alias others. "
-                "Lower replicates.",
-                argument="replicates",
-            )
+        check_replicates([first, first + num_replicates - 1])
         self._cells = {cell.name: cell for cell in cells}
         if len(self._cells) < len(cells):
             raise InvalidValueError(
@@ -159,9 +163,12 @@ class CellBatch:
             )
         self._num_replicates = num_replicates
         self._first = first
-        self._seed = seed
+        self._call_of = call_of or (lambda chunk: functools.partial(timed_chunk, chunk, seed))
         self._widths = {cell.name: width_of(cell, num_replicates, width) for cell in cells}
         self._counts = {name: math.ceil(num_replicates / width) for name, width in self._widths.items()}
+        self._unmeasured: Counter[Hashable] = Counter()  # chunks by program
+        for name, count in self._counts.items():
+            self._unmeasured[self._program_of(name)] += count
         self._outcomes: dict[Place, Outcome] = {}
         self.seconds = 0.0  # that workers have spent
         self.num_bytes = 0  # that the runs need, as far as is known
@@ -171,53 +178,20 @@ class CellBatch:
         return len(self._outcomes) == sum(self._counts.values())
 
     def tasks(self) -> Iterator[Task]:
-        for place in self._firsts.values():
-            yield self._task(place)
-        firsts = set(self._firsts.values())
-        for name, count in self._counts.items():
-            for index in range(count):
-                if (name, index) not in firsts:
-                    yield self._task((name, index))
+        names = programs_first(self._cells, self._program_of)
+        for index in range(max(self._counts.values())):
+            for name in names:
+                if index < self._counts[name]:
+                    yield self._task(name, index)
 
     def take(self, result: Result) -> None:
         """Store a chunk. Raises: its error, or InvalidValueError for runs that do not fit in memory."""
-        outcome, seconds = result.value()
-        place = result.task.place
-        self._outcomes[place] = outcome
+        outcome, seconds = result.future.result()
+        self._outcomes[result.task.place] = outcome
         self.seconds += seconds
-        program = self._program_of(place[0])
-        if place == self._firsts[program]:
-            alike = [name for name in self._cells if self._program_of(name) == program]
-            self._require_memory(outcome, sum(self._counts[name] for name in alike))
-
-    def runs(self) -> Mapping[str, Run]:
-        count = self._num_replicates
-        runs = {}
-        for name, cell in self._cells.items():
-            parts = [self._outcomes[name, index] for index in range(self._counts[name])]
-            state, records = jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=-1)[..., :count], *parts)
-            replicates = np.arange(self._first, self._first + count)
-            runs[name] = Run(cell.params, cell.rounds, replicates, state, records, dims=cell.dims)
-        return runs
-
-    @functools.cached_property
-    def _firsts(self) -> dict[Hashable, Place]:
-        firsts: dict[Hashable, Place] = {}
-        for name in self._cells:
-            firsts.setdefault(self._program_of(name), (name, 0))
-        return firsts
-
-    def _program_of(self, name: str) -> Hashable:
-        cell = self._cells[name]
-        run = (cell.system.step, cell.num_rounds, cell.record_every, cell.observe, cell.start is None)
-        return (*run, self._widths[name], cell.is_double or is_x64())
-
-    def _task(self, place: Place) -> Task:
-        name, index = place
-        chunk = chunk_of(self._cells[name], index, self._num_replicates, self._widths[name], self._first)
-        program = self._program_of(name)
-        call = functools.partial(_timed_chunk, chunk, self._seed, program)
-        return Task(call, chunk.replicate_rounds, place)
+        num_chunks = self._unmeasured.pop(self._program_of(result.task.place[0]), 0)
+        if num_chunks:
+            self._require_memory(outcome, num_chunks)
 
     def _require_memory(self, outcome: Outcome, num_chunks: int) -> None:
         """Raise an error for runs that will not fit in memory, by a program's first chunk."""
@@ -232,12 +206,38 @@ class CellBatch:
                 argument="replicates",
             )
 
+    def runs(self) -> Mapping[str, Run]:
+        replicates = np.arange(self._first, self._first + self._num_replicates)
+        runs = {}
+        for name, cell in self._cells.items():
+            parts = [self._outcomes[name, index] for index in range(self._counts[name])]
+            # By leaves, as records from other processes have classes of their own.
+            leaves = zip(*map(jax.tree.leaves, parts), strict=True)
+            joined = [np.concatenate(pieces, axis=-1) for pieces in leaves]
+            state, records = jax.tree.unflatten(jax.tree.structure(parts[0]), joined)
+            runs[name] = Run(cell.params, cell.rounds, replicates, state, records, dims=cell.dims)
+        return runs
 
-def _timed_chunk(chunk: Chunk, seed: int, program: Hashable) -> tuple[Outcome, float]:
+    def _program_of(self, name: str) -> Hashable:
+        return program_of(self._cells[name], self._widths[name])
+
+    def _task(self, name: str, index: int) -> Task:
+        chunk = chunk_of(self._cells[name], index, self._num_replicates, self._widths[name], self._first)
+        return Task(self._call_of(chunk), chunk.replicate_rounds, (name, index))
+
+
+def timed_chunk(chunk: Chunk, seed: int) -> tuple[Outcome, float]:
+    """Return what `compute_chunk` does, and its seconds, where one thread alone compiles a program."""
     start_time = time.monotonic()
-    with programs.compiled_once(program):
+    with programs.compiled_once(program_of(chunk.cell, len(chunk.replicates))):
         outcome = compute_chunk(chunk, seed)
     return outcome, time.monotonic() - start_time
+
+
+def program_of(cell: Cell, width: int) -> Hashable:
+    """Return what decides the program that runs chunks of a cell."""
+    run = (cell.system.step, cell.num_rounds, cell.record_every, cell.observe, cell.start is None)
+    return (*run, width, cell.is_double or is_x64())
 
 
 def replicate_rounds(cells: Sequence[Cell], num_replicates: int) -> int:

@@ -11,7 +11,7 @@ from moe_theory.runs.files import user_cache
 from moe_theory.runs.provenance import processor_fact
 
 VARIABLE = "JAX_COMPILATION_CACHE_DIR"  # JAX's own; child processes inherit it
-THRESHOLDS = {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0", "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1"}
+THRESHOLDS = {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": 0.0, "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": -1}
 
 
 def keep_programs(folder: str | os.PathLike[str] | None = None) -> Path | None:
@@ -40,11 +40,9 @@ def keep_programs(folder: str | os.PathLike[str] | None = None) -> Path | None:
         if folder is None:
             return None
         raise OutputError(f"{path} cannot be written, so that no program would be kept: name another folder.")
-    os.environ |= THRESHOLDS | {VARIABLE: str(path)}
     import jax
 
-    # JAX may have read its environment already.
-    jax.config.update("jax_compilation_cache_dir", str(path))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
-    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+    for name, value in {**THRESHOLDS, VARIABLE: str(path)}.items():
+        os.environ[name] = str(value)
+        jax.config.update(name.lower(), value)  # JAX may have read its environment already
     return path

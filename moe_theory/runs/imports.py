@@ -1,19 +1,19 @@
 """Python files that decide the numbers of a module, and a digest of them.
 
-A file counts by its syntax tree without docstrings. A module of this package counts with all modules of it that it
-imports. A user's module counts with all files of its package or folder, and with this whole package if they import it.
-Installed libraries count by name and version.
+A file counts by its bytes. A module of this package counts with all modules of it that it imports. A user's module
+counts with all files of its package or folder, and with this whole package if they import it. Installed libraries
+count by name and version.
 """
 
-import ast
 import contextlib
 import functools
 import hashlib
 import importlib.util
 import itertools
+import re
 import sys
 import sysconfig
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
@@ -26,6 +26,9 @@ PACKAGE = "moe_theory"
 PACKAGE_FOLDER = Path(__file__).parents[1]
 STANDARD_LIBRARY = Path(sysconfig.get_path("stdlib"))
 IMPORTERS = frozenset({"import_module", "__import__", "resolve_name"})  # with a literal name, as good as `import`
+_NAMES = r"(\([^)]*\)|(?:\\\r?\n|[^\n])*)"  # to the end of the line, or of the parentheses
+_IMPORT = re.compile(rf"(?:^|[:;])[ \t\f]*(?:from\s+([.\w]+)\s+)?import\b{_NAMES}", re.MULTILINE)
+_LITERAL = re.compile(rf"\b(?:{'|'.join(sorted(IMPORTERS))})\s*\(\s*[\"']([.\w]+)")
 
 
 class Code(NamedTuple):
@@ -75,8 +78,7 @@ def _source(module: str) -> Code:
     if library_of(module):
         return Code(library_of(module))
     if module == PACKAGE:  # as users import it
-        names = sorted(PACKAGE_FOLDER.rglob("*.py"))
-        return Code("\n".join(_file_source(path).digest for path in names))
+        return Code(_joined(PACKAGE_FOLDER.rglob("*.py")).digest)
     if top == PACKAGE:
         return _own_source(module)
     if module != top:
@@ -84,9 +86,14 @@ def _source(module: str) -> Code:
     files: set[Path] = set()
     for place in _find(top):
         files |= set(place.rglob("*.py")) if place.is_dir() else {place, *place.parent.glob("*.py")}
+    source = _joined(files)
+    return Code(source.digest, sorted({name.partition(".")[0] for name in source.imports} - {"", top}))
+
+
+def _joined(files: Iterable[Path]) -> Code:
     sources = [_file_source(path) for path in sorted(files)]
-    names = {name.partition(".")[0] for name in itertools.chain.from_iterable(source.imports for source in sources)}
-    return Code("\n".join(source.digest for source in sources), sorted(names - {"", top}))
+    digests = "\n".join(source.digest for source in sources)
+    return Code(digests, [*itertools.chain.from_iterable(source.imports for source in sources)])
 
 
 def _own_source(module: str) -> Code:
@@ -100,57 +107,27 @@ def _own_source(module: str) -> Code:
         raise InvalidValueError(f"{path} was changed after it was imported. Start Python again.")
     source = _file_source(path)
     imports = [module.rpartition(".")[0], *source.imports]
+    package = module if is_package else module.rpartition(".")[0]
     stub = path.with_suffix(".pyi")
     if is_package and stub.is_file():  # which lists lazy names
         imports += _file_source(stub).imports
-    package = module.split(".")
-    if not is_package:
-        package.pop()
-    names = {_absolute(name, package) for name in imports}
+    names = {importlib.util.resolve_name(name, package) for name in imports}
     return Code(source.digest, sorted(name for name in names if name.startswith(f"{PACKAGE}.")))
 
 
-def _absolute(name: str, package: list[str]) -> str:
-    suffix = name.lstrip(".")
-    num_dots = len(name) - len(suffix)
-    if num_dots == 0:
-        return name
-    return ".".join([*package[: len(package) - num_dots + 1], suffix])
-
-
 def _file_source(path: Path) -> Code:
+    """Return a file's bytes and imports, among them names that are no modules."""
     try:
-        return _parsed(path.read_bytes())
+        data = path.read_bytes()
     except OSError as failure:
         raise InvalidValueError(f"{path} cannot be read ({failure.strerror or failure}). Move it.") from None
-
-
-@functools.cache
-def _parsed(data: bytes) -> Code:
-    """Return a text's source, by its bytes if it is not Python."""
-    try:
-        tree = ast.parse(data)
-    except (SyntaxError, ValueError):
-        return Code(hashlib.sha256(data).hexdigest())
-    imports: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
-            node.body = [statement for statement in node.body if not _is_text(statement)]
-        elif isinstance(node, ast.Import):
-            imports |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            module = "." * node.level + (node.module or "")
-            separator = "." if node.module else ""
-            imports |= {module, *(f"{module}{separator}{alias.name}" for alias in node.names)}
-        elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
-            name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-            if name in IMPORTERS:
-                imports.add(str(node.args[0].value).partition(":")[0])
-    return Code(hashlib.sha256(ast.dump(tree).encode("utf-8", "surrogatepass")).hexdigest(), sorted(imports))
-
-
-def _is_text(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+    text = data.decode(errors="replace")
+    imports = set(_LITERAL.findall(text))
+    for module, names in _IMPORT.findall(text):
+        imports.add(module)
+        prefix = module if module in ("", ".", "..") else f"{module}."
+        imports |= {f"{prefix}{name}" for name in re.findall(r"[.\w]+", names)}
+    return Code(hashlib.sha256(data).hexdigest(), sorted(imports - {""}))
 
 
 @functools.cache
@@ -170,21 +147,13 @@ def _library(name: str) -> str:
 
 def _find(name: str) -> list[Path]:
     """Return the folders of a top package, or the file of a top module, without importing it."""
-    file = None
-    folders: Sequence[str] = ()
-    loaded = sys.modules.get(name)
-    if loaded is not None:
-        file = getattr(loaded, "__file__", None)
-        folders = list(getattr(loaded, "__path__", ()))
-    else:
-        with contextlib.suppress(ImportError, ValueError):
-            spec = importlib.util.find_spec(name)
-            if spec is not None:
-                file = spec.origin if spec.has_location else None
-                folders = spec.submodule_search_locations or ()
-    if folders:
-        return [Path(folder) for folder in folders]
-    return [Path(file)] if file else []
+    with contextlib.suppress(ImportError, ValueError):
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.submodule_search_locations:
+            return [Path(folder) for folder in spec.submodule_search_locations]
+        if spec is not None and spec.has_location and spec.origin:
+            return [Path(spec.origin)]
+    return []
 
 
 def _version(name: str) -> str:

@@ -1,16 +1,20 @@
 """Key of a result: a digest of the values and code that decide it.
 
-Values count by type, shape and bytes, libraries by name and version. A function or class counts by the files that its
-module reaches (`runs.imports`). Outside this package the globals that a function names count too.
+Values count by their pickles, arrays by type, shape and bytes, libraries by name and version. A function or class
+counts by the files that its module reaches (`runs.imports`). Outside this package the globals that a function names
+count too.
 """
 
-import copyreg
+import copy
 import dis
 import functools
 import hashlib
 import inspect
+import io
+import pickle
 import sys
 import types
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,7 +28,7 @@ DECLARATIVE = frozenset(
     "__weakref__ __firstlineno__ __static_attributes__ __orig_bases__ __parameters__ __type_params__ "
     "__classdictcell__ __slotnames__ _abc_impl".split()
 )
-ATOMS = frozenset({str, bytes, bool, int, float, complex, type(None), type(...), type(NotImplemented)})
+PLAIN = frozenset({str, bytes, bool, int, float, complex, type(None), list, tuple, dict})  # which a pickle holds as is
 CHECKERS = ("jaxtyping", "beartype")  # libraries whose wrappers refuse calls and change none
 HOOK = "__fingerprint__"  # method by which an object says what counts of it, in place of its class and attributes
 LOADERS = IMPORTERS | {"eval", "exec", "run_path", "run_module", "spec_from_file_location"}
@@ -38,101 +42,127 @@ def code_digest(*objects: Any) -> str:
     return Digests().of(*objects)
 
 
+class _Pickler(pickle.Pickler):
+    """A pickler that writes equal bytes for equal values, which must not contain themselves."""
+
+    def __init__(self, file: io.BytesIO, name_of: Callable[[Any], bytes | None]) -> None:
+        super().__init__(file, protocol=5)
+        self.fast = True  # no references to earlier objects, which equal values need not share
+        self._name_of = name_of
+
+    def persistent_id(self, obj: Any) -> bytes | None:
+        return self._name_of(obj)
+
+    def reducer_override(self, obj: Any) -> Any:
+        """Leave out attributes of `functools.cached_property`."""
+        kind = type(obj)
+        attributes = getattr(obj, "__dict__", {})
+        cached = [name for name in attributes if isinstance(getattr(kind, name, None), functools.cached_property)]
+        if not cached:
+            return NotImplemented
+        fresh = copy.copy(obj)
+        for name in cached:
+            del vars(fresh)[name]
+        return fresh.__reduce_ex__(5)
+
+
 class Digests:
     """Digests that share the code and objects that they read, without later changes."""
 
     def __init__(self) -> None:
         self._modules = Modules()
-        self._known: dict[int, tuple[bytes, Any]] = {}  # by the object's id, which it has as long as it is kept here
-        self._depths: dict[int, int] = {}  # of the objects that are being read, by their ids
-        self._num_cycles = 0  # references to objects that were being read
+        self._names: dict[int, tuple[bytes, Any]] = {}  # by the id of an object, which is kept here to keep it
 
     def of(self, *objects: Any) -> str:
-        return _digest("objects", *map(self._form, objects)).hex()
-
-    def _form(self, value: Any) -> bytes:
-        if type(value) in ATOMS:
-            return f"{type(value).__name__} {value!r}".encode()
-        if id(value) in self._known:
-            return self._known[id(value)][0]
-        depth = len(self._depths)
-        if id(value) in self._depths:
-            self._num_cycles += 1
-            return f"cycle {depth - self._depths[id(value)]}".encode()
-        num_cycles = self._num_cycles
-        self._depths[id(value)] = depth
+        self._names = {}  # those of other calls may say of a part that it is the whole
         try:
-            digest = self._compound(value)
-        finally:
-            del self._depths[id(value)]
-        if self._num_cycles == num_cycles:  # otherwise it depends on where the reading began
-            self._known[id(value)] = (digest, value)
-        return digest
+            return self._digest(objects).hex()
+        except InvalidValueError:
+            raise
+        except Exception as failure:
+            raise InvalidValueError(
+                f"a value has no key ({described(failure)}), so that results which depend on it cannot be found again. "
+                "Pass numbers, arrays or functions in its place."
+            ) from failure
 
-    def _parts(self, kind: str, *parts: Any) -> bytes:
-        return _digest(kind, *map(self._form, parts))
+    def _digest(self, value: Any) -> bytes:
+        file = io.BytesIO()
+        _Pickler(file, self._name).dump(value)
+        return hashlib.sha256(file.getvalue()).digest()
 
-    def _compound(self, value: Any) -> bytes:
+    def _name(self, value: Any) -> bytes | None:
+        """Return the digest of code or an array, or None for a value whose pickle names it."""
+        number = id(value)
+        if type(value) in PLAIN:
+            return None
+        if number not in self._names:
+            self._names[number] = (b"cycle %d" % len(self._names), value)  # if it is met again while it is read
+            parts = self._parts(value)
+            if parts is None:
+                del self._names[number]
+                return None
+            self._names[number] = (self._digest(parts), value)
+        return self._names[number][0]
+
+    def _parts(self, value: Any) -> tuple[Any, ...] | None:
+        """Return what counts of code or an array, or None for another value."""
         kind = type(value)
         jax = sys.modules.get("jax")  # without it there is no array of it
         if jax and isinstance(value, jax.Array) and not isinstance(value, jax.core.Tracer):
             is_key = jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key)
             array = np.asarray(jax.random.key_data(value) if is_key else value)
-            return _digest(f"jax {value.dtype} {value.shape} {getattr(value, 'weak_type', False)}", array.tobytes())
-        if kind is np.ndarray or isinstance(value, np.generic):
-            header = f"{kind.__name__} {value.dtype!r} {value.shape}"
-            return self._parts(header, value.tolist() if value.dtype.hasobject else value.tobytes())
+            return "jax", str(value.dtype), value.shape, getattr(value, "weak_type", False), array.tobytes()
+        if kind is np.ndarray:
+            data = value.tolist() if value.dtype.hasobject else value.tobytes()
+            return "array", repr(value.dtype), value.shape, data
         if hasattr(kind, HOOK):
-            return self._parts("hook", getattr(value, HOOK)())
-        if kind in (list, tuple):
-            return self._parts(kind.__name__, *value)
-        if kind in (dict, types.MappingProxyType):
-            return self._parts("dict", *value.keys(), *value.values())
+            return "hook", getattr(value, HOOK)()
+        if kind is types.MappingProxyType:
+            return "mapping", dict(value)
         if kind in (set, frozenset):
-            return _digest(kind.__name__, *sorted(map(self._form, value)))
+            return kind.__name__, sorted(self._digest(member) for member in value)
         if isinstance(value, types.ModuleType):
-            return self._modules.reach(value.__name__).encode()
+            return "module", self._modules.reach(value.__name__)
         if kind is types.CodeType:
-            return self._code(value)
+            counts = (value.co_argcount, value.co_posonlyargcount, value.co_kwonlyargcount, value.co_flags)
+            names = (value.co_names, value.co_varnames, value.co_freevars, value.co_cellvars)
+            return "code", value.co_code, value.co_exceptiontable, value.co_consts, counts, names
         if str(getattr(value, "__module__", "")).partition(".")[0] in CHECKERS and hasattr(value, "__wrapped__"):
-            return self._form(value.__wrapped__)
+            return "checked", value.__wrapped__
         if _library_name(value):
-            return _digest("library", _library_name(value).encode())
+            return "library", _library_name(value)
         if kind is types.FunctionType:
             return self._function(value)
         if isinstance(value, type):
             return self._class(value)
         if kind in (property, functools.cached_property):
-            return self._parts("property", *(getattr(value, name, None) for name in ("fget", "fset", "fdel", "func")))
+            return "property", *(getattr(value, name, None) for name in ("fget", "fset", "fdel", "func"))
         if hasattr(value, "__wrapped__"):  # of `jax.jit`, `functools.cache` and `staticmethod`
             options = getattr(getattr(value, "_jit_info", None), "compiler_options_kvs", None)
-            return self._parts("wrapper", kind, value.__wrapped__, options)
-        return self._instance(value)
+            return "wrapper", kind, value.__wrapped__, options
+        if kind is object:
+            raise InvalidValueError("an object() has no key: it has no attributes. Pass a number or a text.")
+        return None
 
     def _reach(self, module: str) -> str:
         """Return a digest of the files that a module reaches, or "" for a notebook or a script."""
         return self._modules.reach(module) if has_file(module) else ""
 
-    def _function(self, function: types.FunctionType) -> bytes:
+    def _function(self, function: types.FunctionType) -> tuple[Any, ...]:
         home = str(function.__globals__.get("__name__"))
         is_own = home.partition(".")[0] == PACKAGE
         code: Any = function.__code__
-        named: list[Any] = []
+        globals_named: list[Any] = []
         if library_of(home):  # such as `jax.grad` of a function, which is in its cells
             code = None
         elif not is_own:
-            named = self._globals(code, function.__globals__, has_file(home))
+            globals_named = self._globals(code, function.__globals__, has_file(home))
         elif _attribute(sys.modules.get(home), function.__qualname__) is function:
             code = None  # no other function of its module has this name
         cells = [_content(cell) for cell in function.__closure__ or ()]
         attributes = {name: value for name, value in vars(function).items() if name not in DECLARATIVE}
-        values = (named, function.__defaults__, function.__kwdefaults__, cells, attributes)
-        return self._parts("function", function.__qualname__, code, self._reach(home), values)
-
-    def _code(self, code: types.CodeType) -> bytes:
-        counts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
-        names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
-        return self._parts("code", code.co_code, code.co_exceptiontable, code.co_consts, counts, names)
+        values = (globals_named, function.__defaults__, function.__kwdefaults__, cells, attributes)
+        return "function", function.__qualname__, code, self._reach(home), values
 
     def _globals(self, code: types.CodeType, namespace: dict[str, Any], is_in_file: bool) -> list[Any]:
         """Return the values of the globals that a function names. Raises: InvalidValueError."""
@@ -150,7 +180,7 @@ class Digests:
         imports = [step.argval for step in dis.get_instructions(code) if step.opname == "IMPORT_NAME"]
         return values + [self._modules.reach(name) for name in imports]
 
-    def _class(self, kind: type) -> bytes:
+    def _class(self, kind: type) -> tuple[Any, ...]:
         home = kind.__module__
         members = sorted(vars(kind).items())
         if library_of(home) or (home.partition(".")[0] == PACKAGE and "<locals>" not in kind.__qualname__):
@@ -158,30 +188,7 @@ class Digests:
         members = [
             member for member in members if member[0] not in DECLARATIVE and not inspect.ismemberdescriptor(member[1])
         ]
-        return self._parts("class", kind.__qualname__, self._reach(home), kind.__bases__, members)
-
-    def _instance(self, value: Any) -> bytes:
-        kind = type(value)
-        try:
-            if kind is object:
-                raise TypeError("it has no attributes")
-            reduce = copyreg.dispatch_table.get(kind)
-            reduced: Any = reduce(value) if reduce else value.__reduce_ex__(4)
-        except Exception as failure:
-            raise InvalidValueError(
-                f"a value of type {kind.__module__}.{kind.__qualname__} has no key ({described(failure)}), so that "
-                "results which depend on it cannot be found again. Pass numbers, arrays or functions in its place."
-            ) from failure
-        if isinstance(reduced, str):
-            return self._parts("global", kind, reduced)
-        make, arguments, state, items, pairs = (*reduced, None, None, None)[:5]
-        states = [_lasting(kind, part) for part in (state if isinstance(state, tuple) else (state,))]
-        return self._parts("instance", kind, make, arguments, states, [*(items or ())], [*(pairs or ())])
-
-
-def _digest(kind: str, *parts: bytes) -> bytes:
-    lengths = " ".join([str(len(part)) for part in parts])
-    return hashlib.sha256(b"".join([f"{kind}:{lengths}:".encode(), *parts])).digest()
+        return "class", kind.__qualname__, self._reach(home), kind.__bases__, members
 
 
 def _library_name(value: Any) -> str:
@@ -206,11 +213,3 @@ def _content(cell: types.CellType) -> Any:
         return cell.cell_contents
     except ValueError:
         return ("an empty cell",)
-
-
-def _lasting(kind: type, state: Any) -> Any:
-    """Return an instance's attributes without those of `functools.cached_property`."""
-    if not isinstance(state, dict):
-        return state
-    is_kept_for_speed = {name: isinstance(getattr(kind, name, None), functools.cached_property) for name in state}
-    return {name: part for name, part in state.items() if not is_kept_for_speed[name]} or None

@@ -1,13 +1,14 @@
 """Progress of a long run."""
 
 import contextlib
-import dataclasses
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as RichProgress
+
+from moe_theory.core.errors import enclosed
 
 SECONDS_BETWEEN_LINES = 10
 
@@ -38,58 +39,52 @@ quiet = Progress()  # reports nothing
 automatic = Progress()  # stands for a bar on a terminal, elsewhere lines if it takes long
 
 
-@dataclasses.dataclass
 class Meter(Progress):
-    """Progress that counts work, drawn once in `interval` seconds."""
+    """Progress on a console: a bar in a terminal, elsewhere a line every ten seconds."""
 
-    draw: "Callable[[Meter], None]"
-    interval: float
-    is_timed: bool = False  # whether all work is known beforehand
-    activity: str = "starting"
-    place: str = ""
-    planned: int = 0  # replicate-rounds
-    done: int = 0  # replicate-rounds
-
-    def __post_init__(self) -> None:
-        self.last_draw = time.monotonic()
+    def __init__(self, console: Console, is_timed: bool = True) -> None:
+        times = [TimeElapsedColumn(), TimeRemainingColumn()] if is_timed else [TimeElapsedColumn()]
+        words = TextColumn("{task.description}", markup=False)
+        bar = BarColumn(bar_width=24)
+        self.bar = RichProgress(bar, *times, words, console=console, transient=True, refresh_per_second=4)
+        self._console = console
+        self._is_timed = is_timed
+        self._activity = "starting"
+        self._place = ""
+        self._planned = 0  # replicate-rounds
+        self._done = 0  # replicate-rounds
+        self._last_line = time.monotonic()
+        self._task = self.bar.add_task(self._activity, total=None)
 
     def add_work(self, replicate_rounds: int) -> None:
-        self.planned += replicate_rounds
+        self._planned += replicate_rounds
 
     def running(self, what: str) -> None:
-        self.activity = f"running {what}"
+        self._activity = f"running {what}"
         self._refresh()
 
     def advance(self, replicate_rounds: int) -> None:
-        self.done += replicate_rounds
+        self._done += replicate_rounds
         self._refresh()
 
     def at(self, place: str) -> None:
-        self.place = place
+        self._place = place
         self._refresh()
 
-    @property
-    def line(self) -> str:
-        """Activity, share done and position, cut for narrow terminals."""
-        facts = [f"{self.done / max(self.planned, 1):.0%} of this run"] if self.is_timed else []
-        if self.place:
-            facts.append(self.place)
-        if facts:
-            return f"{self.activity}: {', '.join(facts)}"
-        return self.activity
-
     def _refresh(self) -> None:
-        if time.monotonic() - self.last_draw >= self.interval:
-            self.last_draw = time.monotonic()
-            self.draw(self)
+        share = f"{self._done / max(self._planned, 1):.0%} of this run" if self._is_timed else ""
+        facts = ", ".join(filter(None, [share, self._place]))
+        line = f"{self._activity}{enclosed(': ', facts)}"
+        if self._console.is_terminal:
+            total = self._planned if self._is_timed else None
+            self.bar.update(self._task, description=line, total=total, completed=self._done)
+        elif time.monotonic() - self._last_line >= SECONDS_BETWEEN_LINES:
+            self._last_line = time.monotonic()
+            self._console.print(line, highlight=False, markup=False)
 
 
 @contextlib.contextmanager
-def terminal_progress(
-    console: Console,
-    *,
-    is_timed: bool = True,
-) -> Iterator[Progress]:
+def terminal_progress(console: Console, *, is_timed: bool = True) -> Iterator[Progress]:
     """Yield a progress bar on `console`, or a line every ten seconds if it is no terminal.
 
     Args:
@@ -101,22 +96,9 @@ def terminal_progress(
         >>> with sweep.terminal_progress(Console(quiet=True, force_terminal=False)) as progress:
         ...     progress.running("my own work")
     """
-
-    def print_line(meter: Meter) -> None:
-        console.print(meter.line, highlight=False, markup=False)
-
-    def draw_bar(meter: Meter) -> None:
-        bar.update(task, description=meter.line, total=meter.planned if is_timed else None, completed=meter.done)
-
-    if not console.is_terminal:
-        yield Meter(print_line, SECONDS_BETWEEN_LINES, is_timed=is_timed)
-        return
-    line = TextColumn("{task.description}", markup=False)
-    times = [TimeElapsedColumn(), TimeRemainingColumn()] if is_timed else [TimeElapsedColumn()]
-    bar = RichProgress(BarColumn(bar_width=24), *times, line, console=console, transient=True, refresh_per_second=4)
-    task = bar.add_task("starting", total=None)
-    with bar:
-        yield Meter(draw_bar, 0.0, is_timed=is_timed)
+    meter = Meter(console, is_timed)
+    with meter.bar if console.is_terminal else contextlib.nullcontext():
+        yield meter
 
 
 @contextlib.contextmanager

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 
 import moe_theory
 from moe_theory.core.errors import InvalidValueError
-from moe_theory.core.forks import local_devices
+from moe_theory.core.machine import local_devices
 
 LIBRARIES = ("jax", "jaxlib", "optax", "numpy", "scipy")
 # Of JAX's configuration, what changes numbers; the precision is the request's to say.

@@ -1,17 +1,17 @@
 """Runner that sends tasks to workers, and returns results as they come."""
 
 import contextlib
-import dataclasses
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from moe_theory.core.errors import WorkersError
 from moe_theory.runs.progress import Progress, quiet
 from moe_theory.runs.workers import WorkerPool, device_pool
 
 TASKS_AHEAD = 2  # in flight for each worker, so that none waits for the next
+T = TypeVar("T")
 GRACE = 30.0  # seconds that an interrupted run waits for the tasks of workers that are no threads
 
 
@@ -24,28 +24,14 @@ class Task(NamedTuple):
 class Result(NamedTuple):
     job: Any
     task: Task
-    future: Future[Any]
-
-    def value(self) -> Any:
-        """Return the call's value. Raises: its error."""
-        return self.future.result()
+    future: Future[Any]  # of the call, which has ended
 
 
-@dataclasses.dataclass
-class _Queue:
+class _Queue(NamedTuple):
     rank: tuple[int, ...]
     job: Any
     what: str
     tasks: Iterator[Task]
-    work: int  # replicate-rounds that are left
-    next_task: Task | None
-
-    def pop(self) -> Task:
-        task = self.next_task
-        assert task is not None  # a queue without one is removed
-        self.next_task = next(self.tasks, None)
-        self.work -= task.work
-        return task
 
 
 _ABANDONED: weakref.WeakSet[Future[Any]] = weakref.WeakSet()  # their workers hold those that run
@@ -56,16 +42,23 @@ def has_abandoned() -> bool:
     return any(not future.done() for future in _ABANDONED)
 
 
+def programs_first(users: Iterable[T], program_of: Callable[[T], Hashable]) -> list[T]:
+    """Return users of programs, the first of each before all others, so that workers compile different ones."""
+    users = list(users)
+    firsts: dict[Hashable, T] = {}
+    for user in users:
+        firsts.setdefault(program_of(user), user)
+    return [*firsts.values(), *(user for user in users if firsts[program_of(user)] is not user)]
+
+
 class Runner:
     """Tasks of several jobs, the lowest rank first."""
 
-    def __init__(
-        self, pool: WorkerPool | None = None, progress: Progress = quiet, most_pending: int | None = None
-    ) -> None:
-        """Use this machine's devices unless given a pool, with at most `most_pending` tasks at once."""
+    def __init__(self, pool: WorkerPool | None = None, progress: Progress = quiet) -> None:
+        """Use this machine's devices unless given a pool."""
         self.pool: WorkerPool = pool or device_pool()
         self.progress = progress
-        self._most_pending = most_pending or TASKS_AHEAD * self.pool.num_workers
+        self._most_pending = TASKS_AHEAD * self.pool.num_workers
         self._queues: list[_Queue] = []  # by their ranks
         self._pending: dict[Future[Any], tuple[_Queue, Task]] = {}
         self._shown = ""
@@ -90,7 +83,7 @@ class Runner:
             what: name in the progress.
         """
         self.progress.add_work(work)
-        self._queues.append(_Queue(rank, job, what, tasks=tasks, work=work, next_task=next(tasks, None)))
+        self._queues.append(_Queue(rank, job, what, tasks))
         self._queues.sort(key=lambda queue: queue.rank)
         self._submit()
 
@@ -112,7 +105,7 @@ class Runner:
     def drop(self, job: Any) -> None:
         """Drop a job's waiting tasks. Results of running tasks still come."""
         for queue in [queue for queue in self._queues if queue.job is job]:
-            self.progress.add_work(-queue.work)
+            self.progress.add_work(-sum(task.work for task in queue.tasks))
             self._queues.remove(queue)
 
     def stop(self) -> list[Result]:
@@ -125,34 +118,27 @@ class Runner:
             wait(running, None if self.pool.are_threads else GRACE)
         return [Result(queue.job, task, future) for future, (queue, task) in running.items() if future.done()]
 
-    def abandon(self, others: Iterable[Future[Any]] = ()) -> None:
-        """Cancel waiting tasks, and leave others alone."""
+    def abandon(self) -> None:
+        """Cancel waiting tasks, and leave running ones alone."""
         self._queues.clear()
-        _ABANDONED.update(future for future in [*self._pending, *others] if not future.cancel())
+        _ABANDONED.update(future for future in self._pending if not future.cancel())
         self._pending.clear()
 
     def _submit(self) -> None:
-        while len(self._pending) < self._most_pending and (queue := self._next_queue()) is not None:
-            task = queue.pop()
-            self._pending[self._submitted(task)] = (queue, task)
-        self._show()
-
-    def _next_queue(self) -> _Queue | None:
-        self._queues = [queue for queue in self._queues if queue.next_task is not None]
-        return next(iter(self._queues), None)
-
-    def _submitted(self, task: Task) -> Future[Any]:
-        try:
-            return self.pool.executor.submit(task.call)
-        except BrokenExecutor as failure:
-            raise self._lost(failure) from None
-
-    def _show(self) -> None:
-        for queue, _ in self._pending.values():
-            if queue.what != self._shown:
-                self._shown = queue.what
-                self.progress.running(queue.what)
-            break
+        while self._queues and len(self._pending) < self._most_pending:
+            queue = self._queues[0]
+            task = next(queue.tasks, None)
+            if task is None:
+                self._queues.remove(queue)
+                continue
+            try:
+                self._pending[self.pool.executor.submit(task.call)] = (queue, task)
+            except BrokenExecutor as failure:
+                raise self._lost(failure) from None
+        oldest, _ = next(iter(self._pending.values()), (None, None))
+        if oldest is not None and oldest.what != self._shown:
+            self._shown = oldest.what
+            self.progress.running(oldest.what)
 
     def _require_workers(self, future: Future[Any]) -> None:
         try:

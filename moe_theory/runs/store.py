@@ -55,22 +55,14 @@ class Store:
 
     def keys(self) -> set[str]:
         """Return the keys of all saved results, also damaged ones."""
-        keys: set[str] = set()
-        for file in self._files():
-            with self._using(file, "read") as database:
-                keys.update(key for (key,) in database.execute("SELECT key FROM results"))
-        return keys
+        return {key for _, (key,) in self._rows("SELECT key FROM results")}
 
     def get(self, key: str) -> bytes | None:
         """Return a result, or None if missing or `damaged`."""
-        for file in self._files():
-            with self._using(file, "read") as database:
-                row = database.execute("SELECT digest, data FROM results WHERE key = ?", (key,)).fetchone()
-            if row is None:
-                continue
-            if row[0] == _digest(key, row[1]):
+        for file, (digest, data) in self._rows("SELECT digest, data FROM results WHERE key = ?", key):
+            if digest == _digest(key, data):
                 self.damaged.pop(key, None)
-                return row[1]
+                return data
             self.damaged[key] = f"{file} has other bytes than were written"
         return None
 
@@ -118,14 +110,15 @@ class Store:
                 raise sqlite3.DatabaseError("it is damaged")
             self._is_checked = True
 
-    def _files(self) -> list[Path]:
-        """Return the files with results, without those that another process has only just begun."""
-        files = []
+    def _rows(self, query: str, *values: str) -> Iterator[tuple[Path, tuple[Any, ...]]]:
+        """Yield rows of all files but those that another process has only just begun."""
         for file in sorted(self.folder.glob(PATTERN)):
             with self._using(file, "read") as database:
+                rows: list[tuple[Any, ...]] = []
                 if database.execute("SELECT 1 FROM sqlite_master WHERE name = 'results'").fetchone():
-                    files.append(file)
-        return files
+                    rows = database.execute(query, values).fetchall()
+            for row in rows:
+                yield file, row
 
     @contextlib.contextmanager
     def _using(self, file: Path, verb: str) -> Iterator[sqlite3.Connection]:

@@ -13,8 +13,7 @@ import jax
 
 from moe_theory.core.constraints import Size, require
 from moe_theory.core.errors import InvalidValueError, plural
-from moe_theory.core.forks import local_devices
-from moe_theory.core.machine import available_cores
+from moe_theory.core.machine import available_cores, local_devices
 from moe_theory.runs.provenance import CODE, difference, is_x64
 
 UNKNOWN_WORKERS = 64  # of an executor that does not say. It queues what it has no worker for

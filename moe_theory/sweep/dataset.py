@@ -1,6 +1,6 @@
 """A sweep's results as one labelled dataset, and as files."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,8 @@ from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.fields import fields_beside
 from moe_theory.core.system import recorded_rounds
 from moe_theory.runs.files import whole_set
+from moe_theory.runs.store import Arrays
 from moe_theory.sweep.specification import Specification
-from moe_theory.sweep.statistics import Arrays
 from moe_theory.sweep.systems import sweepable
 
 ROUND = "round"
@@ -23,8 +23,7 @@ MAX_NETCDF_BYTES = 2**31 - 4  # of a variable, by the format
 
 def dataset(
     sweep: Specification,
-    cells: Iterable[tuple[Any, Arrays]],
-    records: Sequence[Mapping[str, Any]],
+    cells: Sequence[tuple[Any, Arrays]],
     last: xr.Variable,
     is_complete: bool,
 ) -> xr.Dataset:
@@ -32,17 +31,17 @@ def dataset(
 
     Args:
         cells: each cell's available data: places on the last axis, and arrays by observable.
-        records: shapes of a recorded round by observable, by program.
         last: the last axis, of statistics or replicates.
     """
     quantities = sweep.quantities
     rounds = recorded_rounds(sweep.rounds, sweep.stride)
     coordinates = {ROUND: xr.Variable(ROUND, rounds, {"long_name": "recorded round t, from 1 on"})}
     arrays: dict[str, np.ndarray] = {}
-    for name in quantities:
-        shapes = {record[name].shape for record in records}
+    for name, quantity in quantities.items():
+        available = [pieces[name] for _, pieces in cells if name in pieces]
+        shapes = {piece.shape[1:-1] for piece in available} or {(0,) * len(quantity.axes)}
         sizes = tuple(map(max, zip(*shapes, strict=True)))
-        dtype = np.dtype(records[0][name].dtype)
+        dtype = available[0].dtype if available else np.dtype(np.float64)
         is_whole = is_complete and len(shapes) == 1
         if last.dims == (STATISTIC,) or not (is_whole or dtype.kind == "f"):  # whole numbers know no nan
             dtype = np.dtype(np.float64)
@@ -50,7 +49,7 @@ def dataset(
         arrays[name] = np.full((len(sweep.grid), len(rounds), *sizes, last.size), filler, dtype)
         if last.dims == (STATISTIC,):
             arrays[name][..., 0] = 0  # the count
-        for dim, size in zip(quantities[name].axes, sizes, strict=True):
+        for dim, size in zip(quantity.axes, sizes, strict=True):
             coordinates[dim] = xr.Variable(dim, np.arange(size))
     for place, (labels, pieces) in enumerate(cells):
         for name, piece in pieces.items():

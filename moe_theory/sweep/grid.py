@@ -5,13 +5,14 @@ An axis overrides a fixed value, which overrides the reading's.
 
 import dataclasses
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
 
 from moe_theory.core.errors import MoeTheoryError, text_of
-from moe_theory.sweep.vocabulary import LARGEST_SIZE, READING, Value, Vocabulary
+from moe_theory.sweep.systems import Sweepable
+from moe_theory.sweep.vocabulary import LARGEST_SIZE, READING, Value
 
 PADDED = "max_experts"  # the size that is the largest number of experts unless given
 
@@ -23,6 +24,11 @@ class GridAxis(NamedTuple):
     @property
     def num_values(self) -> int:
         return len(next(iter(self.columns.values())))
+
+    @property
+    def rows(self) -> list[tuple[tuple[str, Value], ...]]:
+        """Names and values of each place."""
+        return [tuple(zip(self.columns, row, strict=True)) for row in zip(*self.columns.values(), strict=True)]
 
 
 class SweepCell(NamedTuple):
@@ -46,63 +52,48 @@ class Grid:
         return len(self.cells)
 
 
-def build_grid(
-    axes: Sequence[GridAxis],
-    fixed: Mapping[str, Mapping[str, Any]],
-    vocabulary: Vocabulary,
-) -> Grid:
+def build_grid(axes: Sequence[GridAxis], fixed: Mapping[str, Any], system: Sweepable, precision: str) -> Grid:
     """Return the grid of the axes, with every cell checked by its system.
 
     Args:
-        fixed: values by table and name, without the reading if it is an axis.
+        fixed: values by name, with the reading unless it is an axis.
     Raises: InvalidValueError or DeclarationError with the first cell refused.
     """
-    kind = vocabulary.system
-    dims = {**kind.default_dims, **fixed["dims"]}
-    names = set(fixed["dims"]).union(*(axis.columns for axis in axes))
-    if PADDED in kind.sizes and "num_experts" in kind.parameters and PADDED not in names:
-        experts = (draft.params["num_experts"] for draft in _drafts(axes, {**fixed, "dims": dims}, vocabulary))
-        dims[PADDED] = min(max(1, *experts), LARGEST_SIZE)
+    columns = dict(itertools.chain.from_iterable(axis.columns.items() for axis in axes))
+    readings = {name: reading.params()._asdict() for name, reading in system.readings.items()}
+    default_dims = dict(system.default_dims)
+    if PADDED in system.sizes and "num_experts" in system.parameters and PADDED not in {*columns, *fixed}:
+        names = columns.get(READING) or [fixed[READING]]
+        of_readings = [readings[str(name)]["num_experts"] for name in names]
+        experts = columns.get("num_experts", [fixed["num_experts"]] if "num_experts" in fixed else of_readings)
+        default_dims[PADDED] = min(max(1, *experts), LARGEST_SIZE)
+    first_choices = {kind: next(iter(names)) for kind, names in system.choices.items()}
+    fixed_choices = {**first_choices, **_named(fixed, system.choices)}
     sizes: dict[tuple, Any] = {}
     cells = []
-    with jax.enable_x64(vocabulary.precision == "float64"):  # what a system checks are numbers of the run
-        for draft in _drafts(axes, {**fixed, "dims": dims}, vocabulary):
-            key = tuple(draft.dims.items())
+    with jax.enable_x64(precision == "float64"):  # what a system checks are numbers of the run
+        for rows in itertools.product(*(axis.rows for axis in axes)):
+            settings: dict[str, Value] = dict(itertools.chain.from_iterable(rows))
+            values = {**fixed, **settings}
+            choices = _named(settings, system.choices)
+            reading = str(values[READING])
+            dims = {**default_dims, **_named(values, system.sizes)}
             try:
+                key = tuple(dims.items())
                 if key not in sizes:
-                    sizes[key] = kind.dims(**draft.dims)
-                params = kind.params(**draft.params)
-                kind.check(sizes[key], params)
+                    sizes[key] = system.dims(**dims)
+                params = system.params(**{**readings[reading], **_named(values, system.parameters)})
+                system.check(sizes[key], params)
             except MoeTheoryError as error:
-                raise _in_cell(error, draft.settings) from None
-            cells.append(draft._replace(dims=sizes[key], params=params))
+                raise _in_cell(error, settings) from None
+            # A million cells without choices of their own share them.
+            all_choices = {**fixed_choices, **choices} if choices else fixed_choices
+            cells.append(SweepCell(settings, reading, sizes[key], all_choices, params))
     return Grid(tuple(axes), tuple(cells))
 
 
-def _drafts(
-    axes: Sequence[GridAxis], fixed: Mapping[str, Mapping[str, Any]], vocabulary: Vocabulary
-) -> Iterator[SweepCell]:
-    system_kind = vocabulary.system
-    choices = {**{kind: next(iter(names)) for kind, names in system_kind.choices.items()}, **fixed["choices"]}
-    readings = {
-        name: {**reading.params()._asdict(), **fixed["params"]} for name, reading in system_kind.readings.items()
-    }
-    homes = {name: vocabulary.home(name) for name in itertools.chain.from_iterable(axis.columns for axis in axes)}
-    for index in itertools.product(*(range(axis.num_values) for axis in axes)):
-        settings: dict[str, Value] = {}
-        for axis, place in zip(axes, index, strict=True):
-            settings |= {name: column[place] for name, column in axis.columns.items()}
-        tables: dict[str, dict[str, Any]] = {"params": {}, "dims": {}, "choices": {}, READING: dict(fixed[READING])}
-        for name, value in settings.items():
-            tables[homes[name]][name] = value
-        reading = tables[READING][READING]
-        yield SweepCell(
-            settings=settings,
-            reading=reading,
-            dims={**fixed["dims"], **tables["dims"]},
-            choices={**choices, **tables["choices"]} if tables["choices"] else choices,  # shared by a million cells
-            params={**readings[reading], **tables["params"]},
-        )
+def _named(values: Mapping[str, Any], names: Collection[str]) -> Mapping[str, Any]:
+    return {name: values[name] for name in names if name in values}
 
 
 def _in_cell(error: MoeTheoryError, settings: Mapping[str, Value]) -> MoeTheoryError:

@@ -24,7 +24,7 @@ from moe_theory.runs.key import code_digest
 from moe_theory.runs.store import pack
 from moe_theory.sweep.grid import SweepCell
 from moe_theory.sweep.specification import Specification
-from moe_theory.sweep.systems import ClosedForm, UserObservable, sweepable, user_functions
+from moe_theory.sweep.systems import ClosedForm, sweepable, user_functions
 
 # Elsewhere than on a CPU nothing is gained by fitting a cache, and launching a kernel costs more.
 ACCELERATOR_WIDTH = 4096
@@ -52,9 +52,7 @@ class CellTask:
 
     @functools.cached_property
     def program(self) -> Hashable:
-        shapes = {"system": self.system, "dims": dict(self.dims), "choices": dict(self.choices)}
-        run = (self.rounds, self.record_every, self.observables, self.precision, self.batch)
-        return canonical(shapes), run
+        return dataclasses.replace(self, params={}, seed=0, width=0).digest
 
 
 class PlannedChunk(NamedTuple):
@@ -98,14 +96,12 @@ class SweepPlan:
             )
 
         self.by_cell: list[list[PlannedChunk]] = []  # in the order of replicates
-        self.programs: dict[Hashable, CellTask] = {}  # the first task of each program to compile
         for index, cell in enumerate(sweep.grid.cells):
             task = self._task_of(cell)
             firsts = range(0, sweep.replicates, task.width)
             self.by_cell.append(
                 [PlannedChunk(task, index, first, min(task.width, sweep.replicates - first)) for first in firsts]
             )
-            self.programs.setdefault(task.program, task)
         self.chunks: list[PlannedChunk] = list(itertools.chain.from_iterable(self.by_cell))
 
     def _task_of(self, cell: SweepCell) -> CellTask:
@@ -177,26 +173,6 @@ def compute_chunk(task: CellTask, first: int) -> bytes:
             values = quantity.formula(dims, kind.params(**task.params), rounds[:, None], arrays[name])
             arrays[name] = np.broadcast_to(np.asarray(values, np.float64), (len(rounds), task.width))
     return pack(arrays)
-
-
-def saved_shapes(task: CellTask) -> dict[str, jax.ShapeDtypeStruct]:
-    """Return shapes of a saved round by quantity, without running users' files."""
-    quantities = sweepable(task.system).quantities(task.observables)
-    shapes = {}
-    registered = []
-    for name, quantity in quantities.items():
-        if isinstance(quantity, ClosedForm):
-            shapes[name] = jax.ShapeDtypeStruct((), np.float64)
-        elif isinstance(quantity, UserObservable):
-            shapes[name] = jax.ShapeDtypeStruct((), task.precision)
-        else:
-            registered.append(name)
-    with jax.enable_x64(task.precision == "float64"):
-        cell = _cell(dataclasses.replace(task, observables=tuple(registered)))
-        state = check_system(cell.system, cell.params)
-        key = jax.eval_shape(lambda: jax.random.key(0))
-        info = jax.eval_shape(cell.system.step, key, state, cell.params)[1]
-        return shapes | jax.eval_shape(cell.observe, state, info)
 
 
 def _cell(task: CellTask) -> cells.Cell:

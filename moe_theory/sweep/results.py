@@ -3,26 +3,25 @@
 import itertools
 import json
 import os
+from collections.abc import Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from moe_theory.core.errors import MissingError, OutputError, enclosed
 from moe_theory.core.machine import available_cores
-from moe_theory.core.papers import Reading
 from moe_theory.core.system import recorded_rounds
 from moe_theory.runs.files import digest, local
 from moe_theory.runs.pools import pool_of
 from moe_theory.runs.progress import Progress, automatic
 from moe_theory.runs.progress import shown as shown_progress
-from moe_theory.runs.store import Store, unpack
-from moe_theory.sweep import runner
-from moe_theory.sweep.plan import Coverage, PlannedChunk, SweepPlan, saved_shapes
+from moe_theory.runs.store import Arrays, Store, unpack
+from moe_theory.sweep import moments, runner
+from moe_theory.sweep.plan import Coverage, PlannedChunk, SweepPlan
 from moe_theory.sweep.specification import Specification
-from moe_theory.sweep.statistics import Arrays, over_replicates
 from moe_theory.sweep.systems import Sweepable, sweepable
 
 if TYPE_CHECKING:
@@ -108,11 +107,6 @@ class Results:
         return cls(plan, Store(folder), partial)
 
     @property
-    def folder(self) -> Path:
-        """The sweep's folder."""
-        return self.store.folder
-
-    @property
     def damaged(self) -> dict[str, str]:
         """Faults of chunks or files that were read, by key."""
         return self.store.damaged
@@ -130,11 +124,6 @@ class Results:
         return sweepable(self.sweep.system)
 
     @property
-    def reading(self) -> Reading:
-        """The reading, unless it is an axis."""
-        return self.kind.readings[self.sweep.reading or self.kind.default_reading]
-
-    @property
     def rounds(self) -> Int[np.ndarray, " R"]:
         """The recorded rounds, 1-based."""
         return recorded_rounds(self.sweep.rounds, self.sweep.stride)
@@ -143,11 +132,6 @@ class Results:
     def digest(self) -> str:
         """SHA-256 of everything that decides the numbers."""
         return digest({"specification": self.sweep.to_json(), "fingerprint": self.plan.fingerprint})
-
-    @property
-    def kept(self) -> tuple[str, ...]:
-        """Names of the observables and closed forms."""
-        return tuple(self.sweep.quantities)
 
     @property
     def statistics(self) -> tuple[str, ...]:
@@ -172,17 +156,13 @@ class Results:
         places = range(len(self.sweep.grid))
         if self.sweep.keep == "replicates":
             last = xr.Variable(REPLICATE, np.arange(self.sweep.replicates))
-            if self.partial:  # a damaged chunk changes the type of whole numbers
-                for place in places:
-                    self._read(place)
-            cells = map(self.replicates_of, places)
+            cells = [self.replicates_of(place) for place in places]
         else:
             last = xr.Variable(STATISTIC, np.array(self.statistics))
             with ThreadPoolExecutor(available_cores()) as threads:
                 cells = [(slice(None), arrays or {}) for arrays in threads.map(self.statistics_of, places)]
-        records = [saved_shapes(task) for task in self.plan.programs.values()]
-        coverage = self.coverage
-        data = dataset(self.sweep, cells, records, last, coverage.is_complete)
+        coverage = self.coverage  # after damaged chunks have been met
+        data = dataset(self.sweep, cells, last, coverage.is_complete)
         return data.assign_attrs(
             title=f"{self.sweep.system}: {self.kind.about}",
             specification=json.dumps(self.sweep.to_json(), sort_keys=True),
@@ -209,7 +189,9 @@ class Results:
         pieces = [arrays for _, arrays in self._read(place)]
         if not pieces:
             return None
-        return over_replicates(pieces, self.kept, self.sweep.quantiles)
+        return {
+            name: _statistics([piece[name] for piece in pieces], self.sweep.quantiles) for name in self.sweep.quantities
+        }
 
     def replicates_of(self, place: int) -> tuple[Int[np.ndarray, " B"], Arrays]:
         """Return replicates' numbers in the cell at this place, and (R, *own axes, B) by observable."""
@@ -218,7 +200,9 @@ class Results:
             return np.arange(0), {}
         numbers = np.concatenate([chunk.first + np.arange(chunk.num_kept) for chunk, _ in read])
         pieces = [arrays for _, arrays in read]
-        return numbers, {name: np.concatenate([piece[name] for piece in pieces], axis=-1) for name in self.kept}
+        return numbers, {
+            name: np.concatenate([piece[name] for piece in pieces], axis=-1) for name in self.sweep.quantities
+        }
 
     def _read(self, place: int) -> list[tuple[PlannedChunk, Arrays]]:
         """Return a cell's intact chunks, with their replicates. Raises: MissingError unless partial."""
@@ -237,7 +221,17 @@ class Results:
     def _incomplete(self, words: str = "") -> MissingError:
         coverage = self.coverage
         return MissingError(
-            f"{self.folder}: {coverage.chunks} of {coverage.of_chunks} chunks are there"
+            f"{self.store.folder}: {coverage.chunks} of {coverage.of_chunks} chunks are there"
             f"{enclosed(' (', words, ')')}. The same `moe-theory sweep` command computes the others; "
             "partial=True takes the statistics of what is there."
         )
+
+
+def _statistics(pieces: Sequence[np.ndarray], quantiles: Sequence[float]) -> Float[np.ndarray, "R ... S"]:
+    """Return statistics, with exact quantiles, of a cell's chunks (R, ..., B), in float64."""
+    wide: list[Any] = [piece.astype(np.float64, order="C") for piece in pieces]
+    with np.errstate(invalid="ignore", over="ignore"):  # of values that are not finite, or their squares
+        merged = moments.merge([moments.over_replicates(piece) for piece in wide])
+        rows = np.quantile(np.concatenate(wide, axis=-1), quantiles, axis=-1)
+    columns = [merged.count, merged.mean, merged.standard_error, merged.minimum, merged.maximum]
+    return np.stack([*columns, *rows], axis=-1)

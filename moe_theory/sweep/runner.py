@@ -5,7 +5,7 @@ import dataclasses
 import functools
 import json
 import os
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -13,11 +13,11 @@ from moe_theory.core.errors import InvalidValueError
 from moe_theory.runs.files import prepare_folder, write_whole
 from moe_theory.runs.progress import Progress, quiet
 from moe_theory.runs.provenance import difference
-from moe_theory.runs.runner import Result, Runner, Task
+from moe_theory.runs.runner import Result, Runner, Task, programs_first
 from moe_theory.runs.store import Store
 from moe_theory.runs.workers import WorkerPool, device_pool
 from moe_theory.sweep import plan as planning
-from moe_theory.sweep.plan import PlannedChunk, SweepPlan
+from moe_theory.sweep.plan import SweepPlan
 from moe_theory.sweep.specification import Specification
 
 SCHEMA = "moe-theory/sweep/3"
@@ -63,8 +63,7 @@ class ChunkCounts:
         return f"{self.done:,} of {self.num_chunks:,} chunks"
 
 
-@dataclasses.dataclass(frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
     plan: SweepPlan
     store: Store
     counts: ChunkCounts
@@ -102,11 +101,14 @@ def run(
             suffix = part.suffix
         store = Store(path, suffix)
         saved = store.intact(chunk.name for chunk in chunks)
-        missing = [chunk for chunk in chunks if chunk.name not in saved]
+        missing = programs_first(
+            (chunk for chunk in chunks if chunk.name not in saved), lambda chunk: chunk.task.program
+        )
         counts = ChunkCounts(len(chunks), len(saved), dict(store.damaged))
         runner = Runner(pool, progress)
         work = sum(chunk.replicate_rounds for chunk in missing)
-        runner.add(store, _tasks(missing), work, f"on {pool.description}")
+        tasks = (Task(functools.partial(planning.compute, chunk), chunk.replicate_rounds, chunk) for chunk in missing)
+        runner.add(store, tasks, work, f"on {pool.description}")
         progress.at(counts.line)
         try:
             while runner.is_busy:
@@ -121,23 +123,13 @@ def run(
     return Outcome(plan, store, counts)
 
 
-def _tasks(missing: Sequence[PlannedChunk]) -> Iterator[Task]:
-    firsts: dict[Hashable, PlannedChunk] = {}
-    for chunk in missing:
-        firsts.setdefault(chunk.task.program, chunk)
-    later = [chunk for chunk in missing if firsts[chunk.task.program] is not chunk]
-    for chunk in [*firsts.values(), *later]:
-        call = functools.partial(planning.compute, chunk)
-        yield Task(call, chunk.replicate_rounds, chunk)
-
-
 def _save(results: Sequence[Result], store: Store, counts: ChunkCounts) -> None:
     """Save chunks together. Raises: OutputError, or then a chunk's error."""
     computed: dict[str, bytes] = {}
     failure: BaseException | None = None
     for result in results:
         try:
-            computed[result.task.place.name] = result.value()
+            computed[result.task.place.name] = result.future.result()
         except Exception as error:
             failure = failure or error
     if computed:

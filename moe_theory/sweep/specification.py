@@ -16,10 +16,9 @@ from typing import Annotated, Any, Literal, Self, cast, get_type_hints
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, create_model
 
 from moe_theory.core.errors import DeclarationError, MoeTheoryError, shortened, unknown_name
-from moe_theory.sweep import vocabulary
 from moe_theory.sweep.grid import Grid, GridAxis, build_grid
 from moe_theory.sweep.systems import Quantity, sweepable
-from moe_theory.sweep.vocabulary import READING, Real, Table, Text, Whole, checked, distinct, plain
+from moe_theory.sweep.vocabulary import READING, Real, Table, Text, Whole, checked, distinct, plain, vocabulary_of
 
 MOST_CELLS = 1_000_000
 MAX_RECORDS = 100_000  # recorded rounds
@@ -78,11 +77,10 @@ class Specification:
     @functools.cached_property
     def grid(self) -> Grid:
         """Axes and cells, in C order. Raises: as the sweep itself."""
-        axes = [GridAxis(name, {name: values}) for name, values in self.axes.items()]
-        axes += [GridAxis(name, columns) for name, columns in self.zips.items()]
-        fixed: dict[str, dict[str, Any]] = {table: getattr(self, table) for table in TABLES}
-        fixed[READING] = {} if self.reading is None else {READING: self.reading}
-        return build_grid(axes, fixed, self._vocabulary)
+        fixed = {**self.params, **self.dims, **self.choices}
+        if self.reading is not None:
+            fixed[READING] = self.reading
+        return build_grid(_axes(self.axes, self.zips), fixed, sweepable(self.system), self.precision)
 
     @property
     def quantities(self) -> dict[str, Quantity]:
@@ -93,9 +91,9 @@ class Specification:
     def read(cls, path: str | os.PathLike[str]) -> Self:
         """Return the specification in a TOML file. Raises: MoeTheoryError (DeclarationError, mostly) with the file."""
         path = Path(path)
-        if path.exists() and not path.is_file():  # a folder, or a device that has no end
-            raise DeclarationError(f"{path} is no file. Name a TOML file in UTF-8.")
         try:
+            if path.exists() and not path.is_file():  # a folder, or a device that has no end
+                raise OSError("it is no file")
             text = path.read_text(encoding="utf-8-sig")  # some editors begin a file with a mark
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
@@ -155,13 +153,9 @@ class Specification:
     def __hash__(self) -> int:
         return hash(json.dumps(self.to_json(), sort_keys=True))
 
-    @property
-    def _vocabulary(self) -> vocabulary.Vocabulary:
-        return vocabulary.vocabulary_of(self.system, self.precision)
-
     def _completed(self) -> dict[str, Any]:
         """Return fields that depend on the system, plain and with defaults. Raises: MoeTheoryError."""
-        known = self._vocabulary
+        known = vocabulary_of(self.system)
         kind = known.system
         fields: dict[str, Any] = {}
         for table in TABLES:
@@ -172,20 +166,19 @@ class Specification:
         fields["zips"] = {}
         for axis, columns in self.zips.items():
             fields["zips"][axis] = {name: known.column(name, values) for name, values in columns.items()}
-        tables = [*(fields[table] for table in (*TABLES, "axes")), *fields["zips"].values()]
+            self._check_zip(axis, fields["zips"][axis])
+        axes = _axes(fields["axes"], fields["zips"])
+        tables = [*(fields[table] for table in TABLES), *(axis.columns for axis in axes)]
         names = Counter(itertools.chain.from_iterable(tables))
         if self.reading is not None:
             names[READING] += 1
         for name, count in names.items():
             if count > 1:
                 raise DeclarationError(f"{name} is set twice. Take one away.", name)
-        for name, values in fields["axes"].items():
-            checked(_DISTINCT, values, name)
-        for name, columns in fields["zips"].items():
-            self._check_zip(name, columns)
-            checked(_DISTINCT, list(zip(*columns.values(), strict=True)), name)
-        columns = [*fields["axes"].values(), *(next(iter(columns.values())) for columns in fields["zips"].values())]
-        num_cells = math.prod(map(len, columns))
+        for axis in axes:
+            rows = list(zip(*axis.columns.values(), strict=True))
+            checked(_DISTINCT, rows if len(axis.columns) > 1 else [value for (value,) in rows], axis.name)
+        num_cells = math.prod(axis.num_values for axis in axes)
         if num_cells > MOST_CELLS:
             raise DeclarationError(
                 f"the axes span {shortened(num_cells)} cells, above {MOST_CELLS}. Shorten or zip axes, or split the "
@@ -216,12 +209,12 @@ class Specification:
     def _labels(self) -> set[str]:
         """Names of other things in the results than zips and quantities."""
         dims = itertools.chain.from_iterable(
-            observable.axes for observable in self._vocabulary.system.observables.values()
+            observable.axes for observable in vocabulary_of(self.system).system.observables.values()
         )
-        return {*self._vocabulary.columns, *RESERVED, *dims}
+        return {*vocabulary_of(self.system).columns, *RESERVED, *dims}
 
     def _check_zip(self, name: str, columns: Mapping[str, Sequence[Any]]) -> None:
-        kind = self._vocabulary.system
+        kind = vocabulary_of(self.system).system
         closed_forms = {form.name for form in kind.closed_forms}
         if not (name.isidentifier() and name.isascii() and len(name) <= LONGEST_NAME):
             raise DeclarationError(
@@ -236,6 +229,11 @@ class Specification:
                 f"the zip {name} needs names that vary together, but {', '.join(lengths) or 'has none'}. Give lists of "
                 "equal length, or drop it."
             )
+
+
+def _axes(axes: Mapping[str, Sequence[Any]], zips: Mapping[str, Mapping[str, Sequence[Any]]]) -> list[GridAxis]:
+    columns = {**{name: {name: values} for name, values in axes.items()}, **zips}
+    return [GridAxis(*item) for item in columns.items()]
 
 
 def example() -> str:

@@ -47,12 +47,8 @@ class UserObservable:
         return f"of {self.place}"
 
     @property
-    def function(self) -> Callable[[State, Info], Array]:
-        return function_at(self.place, "observables")
-
-    @property
     def read(self) -> Callable[[State, Info], Array]:
-        return _scalar(self.place, self.function)
+        return _scalar(self.place, function_at(self.place, "observables"))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -173,7 +169,7 @@ def observables(*members: Observable | Callable[[State, Info], Array]) -> dict[s
 
 
 def user_functions(names: Sequence[str]) -> list[Callable[[State, Info], Array]]:
-    return [UserObservable(name).function for name in names if is_place(name)]
+    return [function_at(name, "observables") for name in names if is_place(name)]
 
 
 @functools.lru_cache  # so that a program is compiled once

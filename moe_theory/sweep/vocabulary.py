@@ -13,7 +13,6 @@ import numpy as np
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, Strict, TypeAdapter, ValidationError
 from pydantic_core import PydanticCustomError
 
-from moe_theory.core.constraints import require_representable
 from moe_theory.core.errors import DeclarationError, MoeTheoryError, shortened, unknown_name
 from moe_theory.sweep.systems import Sweepable, sweepable
 
@@ -104,7 +103,6 @@ class Spacing(BaseModel):
 
 class Vocabulary(NamedTuple):
     system: Sweepable
-    precision: str
     fixed: Mapping[str, Mapping[str, TypeAdapter]]  # by table and name; `reading` stands by itself
     columns: Mapping[str, TypeAdapter]  # values on an axis, by name
 
@@ -130,14 +128,14 @@ class Vocabulary(NamedTuple):
 
 
 @functools.cache
-def vocabulary_of(system: str, precision: str) -> Vocabulary:
+def vocabulary_of(system: str) -> Vocabulary:
     """Return the vocabulary of a system. Raises: UnknownNameError for an unregistered system."""
     kind = sweepable(system)
     hints = get_type_hints(kind.dims)
     defaults = kind.readings[kind.default_reading].defaults._asdict()
     size = Annotated[Whole, Field(ge=0, le=LARGEST_SIZE)]
     types: dict[str, dict[str, Any]] = {
-        "params": {name: _parameter(name, default, precision) for name, default in defaults.items()},
+        "params": {name: _parameter(default) for name, default in defaults.items()},
         "dims": {name: Text if hints[name] is str else size for name in kind.sizes},
         "choices": {name: Annotated[Text, one_of(name, names)] for name, names in kind.choices.items()},
         READING: {READING: Annotated[Text, one_of(READING, kind.readings)]},
@@ -149,7 +147,7 @@ def vocabulary_of(system: str, precision: str) -> Vocabulary:
         length = Field(min_length=1, max_length=MOST_VALUES)
         column: Any = Annotated[list[value], Strict(), length, BeforeValidator(read), AfterValidator(tuple)]
         columns[name] = TypeAdapter(column)
-    return Vocabulary(kind, precision, fixed, columns)
+    return Vocabulary(kind, fixed, columns)
 
 
 def _column(is_whole: bool, values: Any) -> Any:
@@ -161,13 +159,9 @@ def _column(is_whole: bool, values: Any) -> Any:
     return numbers
 
 
-def _parameter(name: str, default: Any, precision: str) -> Any:
-    def check(value: float) -> float:
-        require_representable(name, value, precision if isinstance(value, float) else "float32")
-        return value
-
+def _parameter(default: Any) -> Any:
     if isinstance(default, bool):
         return Boolean
     if isinstance(default, int):
-        return Annotated[Real, AfterValidator(_whole), AfterValidator(check)]
-    return Annotated[Real, AfterValidator(check)]
+        return Annotated[Real, AfterValidator(_whole)]
+    return Real

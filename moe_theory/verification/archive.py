@@ -1,7 +1,6 @@
 """Samples of claims in the store, keyed by code and inputs, so that a verification resumes."""
 
 import hashlib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from moe_theory.runs.cells import chunk_of, compute_chunk
 from moe_theory.runs.key import Digests
 from moe_theory.runs.provenance import fingerprint, is_x64, versions
 from moe_theory.runs.store import Store, pack, unpack
-from moe_theory.verification.claim import Claim, Experiment, ReadingLike
+from moe_theory.verification.claim import Claim, ReadingLike
 from moe_theory.verification.criteria import Samples
 from moe_theory.verification.evidence import collect_sample
 from moe_theory.verification.interim import SequentialTest
@@ -60,44 +59,29 @@ class Keys:
 
     def __init__(self) -> None:
         self._digests = Digests()
-        self._known: dict[tuple[int, ...], str] = {}  # by the ids of what they are keys of
-        self._kept: list[Any] = []  # these, so that nothing else has their ids
+        self._codes: dict[tuple[int, int], tuple[str, Any]] = {}  # by the ids of claim and reading, which are kept here
 
     def of(self, claim: Claim, reading: ReadingLike, seed: int) -> str:
         """Return the key of a claim's samples. Raises: InvalidValueError for code with a value that has no key."""
-        try:
-            digests = (
-                self._digest(_functions, claim),
-                self._digest(_code, claim.experiment),
-                self._digest(_params, claim.experiment, reading),
-            )
-        except InvalidValueError as failure:
-            raise InvalidValueError(f"claim {claim.id}: {failure}") from None
-        parts = (*digests, fingerprint(), versions(), is_x64(), seed)
+        place = (id(claim), id(reading))
+        if place not in self._codes:
+            try:
+                code = self._digests.of(_decisive(claim, reading))
+            except InvalidValueError as failure:
+                raise InvalidValueError(f"claim {claim.id}: {failure}") from None
+            self._codes[place] = (code, (claim, reading))
+        parts = (self._codes[place][0], fingerprint(), versions(), is_x64(), seed)
         return hashlib.sha256(repr(parts).encode()).hexdigest()
 
-    def _digest(self, parts: Callable[..., Any], *of: Any) -> str:
-        place = tuple(map(id, of))
-        if place not in self._known:
-            self._kept.append(of)
-            self._known[place] = self._digests.of(parts(*of))
-        return self._known[place]
 
-
-def _functions(claim: Claim) -> Any:
+def _decisive(claim: Claim, reading: ReadingLike) -> Any:
     criterion = claim.criterion
     functions = [claim.observe, *(function for *_, function in criterion.asked()), claim.labels, claim.hypotheses]
-    shape = criterion.abscissa, criterion.is_of_slopes, criterion.is_of_events
-    return functions, *shape, claim.function is None
-
-
-def _code(experiment: Experiment) -> Any:
-    sampling = (SequentialTest.extend, collect_sample, compute_chunk, chunk_of)
+    shape = (criterion.abscissa, criterion.is_of_slopes, criterion.is_of_events, claim.function is None)
+    experiment = claim.experiment
     fields = "num_rounds record_every keeps_state width lengths is_double observe start dims".split()
     run = [getattr(experiment, field) for field in fields]
     systems = {name: experiment.system_of(name) for name in experiment.cells}
-    return sampling, run, experiment.measured and experiment.measured.make, systems
-
-
-def _params(experiment: Experiment, reading: ReadingLike) -> Any:
-    return {name: reading.params(**overrides) for name, overrides in experiment.cells.items()}
+    params = {name: reading.params(**overrides) for name, overrides in experiment.cells.items()}
+    sampling = (SequentialTest.extend, collect_sample, compute_chunk, chunk_of)
+    return functions, shape, sampling, run, experiment.measured and experiment.measured.make, systems, params

@@ -2,8 +2,7 @@
 
 import functools
 import platform
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from typing import Any, NamedTuple
 
@@ -12,11 +11,9 @@ import numpy as np
 from jaxtyping import Int
 
 from moe_theory.core.errors import InvalidValueError, UnknownNameError
-from moe_theory.runs import Cell
-from moe_theory.runs.cells import CellBatch, Chunk, Outcome, Place, chunk_of, compute_chunk
+from moe_theory.runs.cells import Call, Chunk, Outcome, timed_chunk
 from moe_theory.runs.pools import pool_of
 from moe_theory.runs.provenance import is_x64
-from moe_theory.runs.runner import Result, Task
 from moe_theory.runs.workers import WorkerPool
 from moe_theory.verification import registry
 from moe_theory.verification.archive import Keys
@@ -47,9 +44,7 @@ def compute_there(task: ChunkTask) -> tuple[Outcome, float]:
                 "these again."
             )
         (cell,) = (cell for cell in experiment.cells_under(reading) if cell.name == task.cell)
-        start_time = time.monotonic()
-        outcome = compute_chunk(Chunk(cell, task.replicates, task.num_kept), task.seed)
-        return outcome, time.monotonic() - start_time
+        return timed_chunk(Chunk(cell, task.replicates, task.num_kept), task.seed)
 
 
 def remote_pool(
@@ -74,29 +69,14 @@ def remote_pool(
     return pool_of(executor, dask)
 
 
-class RemoteBatch(CellBatch):
-    """Chunks of replicates `first` to `last` - 1 of a study, for workers elsewhere."""
-
-    def __init__(self, study: Study, cells: Sequence[Cell], first: int, last: int) -> None:
-        super().__init__(cells, last - first, first=first, seed=study.seed, width=study.experiment.width)
-        reading, settings = asked_of(study.reading)
-        names = (study.claims[0].id, reading, tuple(settings.items()), study.seed, is_x64())
-        self._chunk_task = functools.partial(ChunkTask, *names, _study_of(*names)[1])
-        self._structures: dict[str, Any] = {}  # of outcomes, by cell
-
-    def take(self, result: Result) -> None:
-        """Store a computed chunk. Raises: as `CellBatch.take`."""
-        super().take(result)
-        place = result.task.place
-        # Each unpickled chunk has a class of records of its own: those of a cell get the first one's.
-        leaves, structure = jax.tree.flatten(self._outcomes[place])
-        self._outcomes[place] = jax.tree.unflatten(self._structures.setdefault(place[0], structure), leaves)
-
-    def _task(self, place: Place) -> Task:
-        name, index = place
-        chunk = chunk_of(self._cells[name], index, self._num_replicates, self._widths[name], self._first)
-        task = self._chunk_task(name, chunk.replicates, chunk.num_kept)
-        return Task(functools.partial(compute_there, task), chunk.replicate_rounds, place=place)
+def remote_calls(study: Study) -> Callable[[Chunk], Call]:
+    """Return a function that makes a call for workers elsewhere of a study's chunk."""
+    reading, settings = asked_of(study.reading)
+    names = (study.claims[0].id, reading, tuple(settings.items()), study.seed, is_x64())
+    key = _study_of(*names)[1]
+    return lambda chunk: functools.partial(
+        compute_there, ChunkTask(*names, key, chunk.cell.name, chunk.replicates, chunk.num_kept)
+    )
 
 
 @functools.lru_cache(256)

@@ -12,18 +12,18 @@ from pathlib import Path
 from typing import Any
 
 from moe_theory.core.errors import OWN_CODE
-from moe_theory.runs import Cell, Progress, Run, automatic, quiet, replicate_rounds, shown
+from moe_theory.runs import Cell, Progress, automatic, quiet, replicate_rounds, shown
 from moe_theory.runs.cells import CellBatch
 from moe_theory.runs.provenance import is_x64, now, versions
-from moe_theory.runs.runner import Result, Runner
+from moe_theory.runs.runner import Runner
 from moe_theory.runs.workers import WorkerPool, num_device_workers
 from moe_theory.verification.archive import Archive
-from moe_theory.verification.claim import Claim, Runs
+from moe_theory.verification.claim import Runs
 from moe_theory.verification.evidence import find_nan_runs, is_of_study
 from moe_theory.verification.interim import SequentialTest
 from moe_theory.verification.proofs import require_proofs
-from moe_theory.verification.remote import RemoteBatch, remote_pool
-from moe_theory.verification.request import Request, Study, blank_verdict, check_request
+from moe_theory.verification.remote import remote_calls, remote_pool
+from moe_theory.verification.request import Request, Study, check_request
 from moe_theory.verification.statement import bearing
 from moe_theory.verification.variant import Parts, as_asked
 from moe_theory.verification.verdict import Report, Stop, Verdict, Verdicts
@@ -142,34 +142,30 @@ def take_looks(
     Several studies run at once, earlier interim analyses first, measured runs alone.
     """
     with Runner(next((monitor.pool for monitor in monitors), None), progress) as runner:
-        _Looks(monitors, runner, on_verdict, deadline).take()
+        _Looks(runner, on_verdict, {monitor: place for place, monitor in enumerate(monitors)}).take(deadline)
 
 
 class _Looks:
-    def __init__(
-        self, monitors: Sequence["StudyMonitor"], runner: Runner, on_verdict: OnVerdict, deadline: float
-    ) -> None:
-        self._places = {monitor: place for place, monitor in enumerate(monitors)}
+    def __init__(self, runner: Runner, on_verdict: OnVerdict, places: Mapping["StudyMonitor", int]) -> None:
         self._runner = runner
         self._on_verdict = on_verdict
-        self._deadline = deadline
-        self._waiting = list(monitors)
+        self._places = places
+        self._waiting = list(places)
         self._under_way: list[StudyMonitor] = []
 
-    def take(self) -> None:
-        while self._deadline > time.monotonic():
+    def take(self, deadline: float) -> None:
+        while deadline > time.monotonic():
             self._begin()
             if not self._under_way:
                 break
             if not any(monitor.is_ready for monitor in self._under_way):
-                self._wait()
+                self._wait(None if deadline == math.inf else max(deadline - time.monotonic(), 0.0))
             for monitor in [monitor for monitor in self._under_way if monitor.is_ready]:
                 self._try(monitor, monitor.look)
         if self._under_way:
             self._runner.abandon()
         for monitor in sorted([*self._under_way, *self._waiting], key=self._places.__getitem__):
-            for test in monitor.stop(Stop.BUDGET):
-                self._on_verdict(test.latest)
+            self._report(monitor.end(lambda test: test.stop(Stop.BUDGET)))
 
     def _rank(self, monitor: "StudyMonitor") -> tuple[int, ...]:
         place = self._places[monitor]
@@ -188,11 +184,10 @@ class _Looks:
             self._try(monitor, functools.partial(monitor.begin, self._runner, self._rank(monitor)))
             self._waiting.sort(key=self._rank)
 
-    def _wait(self) -> None:
-        seconds = None if self._deadline == math.inf else max(self._deadline - time.monotonic(), 0.0)
+    def _wait(self, seconds: float | None) -> None:
         for result in self._runner.wait(seconds):
             if result.job in self._under_way:  # and has not failed meanwhile
-                self._try(result.job, functools.partial(result.job.take, result))
+                self._try(result.job, functools.partial(result.job.batch.take, result))
 
     def _try(self, monitor: "StudyMonitor", step: Callable[[], Sequence[SequentialTest] | None]) -> None:
         try:
@@ -202,23 +197,15 @@ class _Looks:
                 raise
             self._runner.drop(monitor)
             ended = monitor.fail(failure)
-        if ended is None:
-            return
-        self._under_way.remove(monitor)
+        if ended is not None:
+            self._under_way.remove(monitor)
+            self._report(ended)
+            if monitor.undecided:
+                self._waiting.append(monitor)
+
+    def _report(self, ended: Sequence[SequentialTest]) -> None:
         for test in ended:
             self._on_verdict(test.latest)
-        if monitor.undecided:
-            self._waiting.append(monitor)
-
-
-def judge(claim: Claim, reading: str, runs: Mapping[str, Run], seed: int, error: float) -> Verdict:
-    """Return the verdict on a claim from a single analysis of runs, with the whole error."""
-    num_replicates = len(next(iter(runs.values())).replicates)
-    test = SequentialTest(claim, blank_verdict(claim, reading, seed, error), num_replicates, is_single_look=True)
-    test.extend(runs, find_nan_runs(runs))
-    if not test.has_ended:
-        test.look(num_replicates)
-    return test.latest
 
 
 class StudyMonitor:
@@ -228,11 +215,10 @@ class StudyMonitor:
         self.pool = pool  # workers elsewhere
         self.seconds = 0.0
         self.num_looks = 0
-        self._batch: CellBatch | None = None  # of the runs that are being made
+        self.batch: CellBatch | None = None  # of the runs that are being made
         self._measured: Runs | None = None
         self._looks = iter(study.looks)
         self._target = next(self._looks)  # replicates of the next look
-        self._is_loaded = archive is None
         if archive is not None:  # before anything runs: code may have a value that has no key
             for claim in study.claims:
                 archive.keys.of(claim, study.reading, study.seed)
@@ -252,10 +238,10 @@ class StudyMonitor:
 
     @property
     def is_ready(self) -> bool:
-        return self._batch is None or self._batch.is_finished
+        return self.batch is None or self.batch.is_finished
 
     def begin(self, runner: Runner, rank: tuple[int, ...]) -> None:
-        """Begin the runs for the next analysis, if any, with results for `take` until it `is_ready`."""
+        """Begin the runs for the next analysis, if any, with results for its `batch` until it `is_ready`."""
         self._load()
         study = self.study
         first = self._known
@@ -271,17 +257,10 @@ class StudyMonitor:
             self._measured = measured.make(cells, first, last - first, study.seed)
             self.seconds += time.monotonic() - start_time
             return
-        if self.pool is None:
-            width = study.experiment.width
-            self._batch = CellBatch(cells, last - first, first=first, seed=study.seed, width=width)
-        else:
-            self._batch = RemoteBatch(study, cells, first, last)
-        runner.add(self, self._batch.tasks(), replicate_rounds(cells, last - first), words, rank)
-
-    def take(self, result: Result) -> None:
-        """Store a task's result. Raises: the task's error."""
-        assert self._batch is not None  # it has begun
-        self._batch.take(result)
+        width = study.experiment.width
+        call_of = None if self.pool is None else remote_calls(study)
+        self.batch = CellBatch(cells, last - first, first=first, seed=study.seed, width=width, call_of=call_of)
+        runner.add(self, self.batch.tasks(), replicate_rounds(cells, last - first), words, rank)
 
     def look(self) -> list[SequentialTest]:
         """Analyse the runs once it `is_ready`, and return the tests that it ends."""
@@ -289,7 +268,7 @@ class StudyMonitor:
         undecided = self.undecided
         first = self._known
         last = self._part_end
-        runs = self._measured if self._batch is None else self._batch.runs()
+        runs = self._measured if self.batch is None else self.batch.runs()
         if runs is not None:
             self._sample([test for test in undecided if test.count < last], runs)
         is_whole = last == self._target
@@ -297,42 +276,37 @@ class StudyMonitor:
             if is_whole and not test.has_ended:
                 test.look(self._target)
         self.seconds += time.monotonic() - start_time
-        if self._batch is not None:
+        if self.batch is not None:
             num_workers = num_device_workers() if self.pool is None else self.pool.num_workers
-            self.seconds += self._batch.seconds / num_workers
-            self._bytes_each = self._batch.num_bytes / (last - first)
-        self._batch = None
+            self.seconds += self.batch.seconds / num_workers
+            self._bytes_each = self.batch.num_bytes / (last - first)
+        self.batch = None
         self._measured = None
         if is_whole:
             self.num_looks += 1
             following = next(self._looks, None)
             if following is None:
-                self.stop(Stop.REPLICATES)
+                self.end(lambda test: test.stop(Stop.REPLICATES))
             else:
                 self._target = following
         return [test for test in undecided if test.has_ended]
 
     def fail(self, failure: BaseException) -> list[SequentialTest]:
-        self._batch = None
-        undecided = self.undecided
-        for test in undecided:
-            test.fail(failure, self._target)
-        return undecided
+        self.batch = None
+        return self.end(lambda test: test.fail(failure, self._target))
 
-    def stop(self, why: Stop) -> list[SequentialTest]:
+    def end(self, end_test: Callable[[SequentialTest], None]) -> list[SequentialTest]:
         undecided = self.undecided
         for test in undecided:
-            test.stop(why)
+            end_test(test)
         return undecided
 
     def _load(self) -> None:
-        if self.archive is None or self._is_loaded:
-            return
-        self._is_loaded = True
-        for test in self.tests:
-            saved = self.archive.load(test.claim, self.study.reading, self.study.seed)
-            if saved is not None:
-                test.samples, test.labels = saved
+        for test in self.undecided:
+            if self.archive is not None and test.samples is None:
+                saved = self.archive.load(test.claim, self.study.reading, self.study.seed)
+                if saved is not None:
+                    test.samples, test.labels = saved
 
     @property
     def _known(self) -> int:

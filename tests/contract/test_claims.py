@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from judging import judge
 from samples import check_written_down
 
 import moe_theory as mt
@@ -12,7 +13,6 @@ from moe_theory.runs import Cell, run_cells
 from moe_theory.verification import recorded
 from moe_theory.verification.registry import select_claims
 from moe_theory.verification.request import check_request
-from moe_theory.verification.session import judge
 from moe_theory.verification.verdict import Status, Verdict
 
 FEW = 6  # as in tests/continual/test_continual_claims.py, which has the same programs

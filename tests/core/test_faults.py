@@ -20,12 +20,11 @@ on_cpu = pytest.mark.skipif(jax.default_backend() != "cpu", reason="faults of pr
 
 
 @on_cpu
-@pytest.mark.parametrize("fault", faults.FAULTS, ids=lambda fault: fault.source)
-def test_what_programs_of_ours_are_compiled_with_avoids_each_fault(fault: faults.Fault) -> None:
-    """Would catch an option that no longer avoids a fault."""
-    avoided = [{fault.option: value} for value in ("", fault.avoiding)]  # the first as a caller is told to set it
+def test_what_programs_of_ours_are_compiled_with_avoids_the_fault() -> None:
+    """Would catch an option that no longer avoids the fault."""
+    avoided = [{faults.OPTION: value} for value in ("", faults.VALUE)]  # the first as a caller is told to set it
     ours = [engine.cpu_options() or {}, engine.cpu_options(is_large=True) or {}]
-    assert not any(fault.probe(options) for options in (*avoided, *ours, faults.avoiding()))
+    assert not any(faults.is_wrong(tuple(options.items())) for options in (*avoided, *ours, faults.avoiding()))
 
 
 REDUCTIONS = {
@@ -101,30 +100,22 @@ def test_no_program_of_ours_is_compiled_without_options() -> None:
     assert not found
 
 
-@pytest.fixture
-def planted(monkeypatch: pytest.MonkeyPatch) -> faults.Fault:
-    """A fault that every program has, whatever its options."""
-    fault = faults.Fault("adds up", "a source", "xla_no_such_option", "x", lambda options: True)
-    monkeypatch.setattr(faults, "FAULTS", (fault,))
-    for name in ("avoiding", "_present", "warn_of_own_programs"):
-        monkeypatch.setattr(faults, name, functools.cache(getattr(faults, name).__wrapped__))
-    return fault
-
-
 @on_cpu
-def test_a_fault_that_no_option_avoids_stops_our_programs_and_is_told_of_others_once(planted: faults.Fault) -> None:
+def test_a_fault_that_no_option_avoids_stops_our_programs_and_is_told_of_others_once(monkeypatch) -> None:
     """Would catch wrong numbers without a word: in a program of ours, and inside a caller's own."""
+    monkeypatch.setattr(faults, "is_wrong", lambda options: True)
+    for name in ("avoiding", "warn_of_own_programs"):
+        monkeypatch.setattr(faults, name, functools.cache(getattr(faults, name).__wrapped__))
+    monkeypatch.setattr(faults, "OPTION", "xla_no_such_option")
     assert faults.avoiding() == {}
-    with pytest.raises(
-        InvalidValueError, match=r"gives wrong numbers where a program adds up \(a source\).*another jaxlib"
-    ):
+    with pytest.raises(InvalidValueError, match=r"gives wrong numbers where a program reduces .*another jaxlib"):
         faults.require_none(None)
 
     def twice() -> None:
         for _ in range(2):
             jax.eval_shape(lambda: mt.simulate(summing(1), ROOT, (), 1))
 
-    with pytest.warns(RuntimeWarning, match="a jax.jit of yours, or .*, adds up .*before JAX starts") as told:
+    with pytest.warns(RuntimeWarning, match="a jax.jit of yours, or .*, reduces .*before JAX starts") as told:
         twice()
     assert [Path(each.filename).name for each in told] == [Path(__file__).name]
 

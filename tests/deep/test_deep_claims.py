@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from judging import judge
 from refusals import refusal
 from samples import check_written_down
 
@@ -22,7 +23,6 @@ from moe_theory.deep.tasks import on_device, pool_of
 from moe_theory.edge import delays, policies
 from moe_theory.runs import Run
 from moe_theory.verification import Status, registry
-from moe_theory.verification.session import judge
 
 from .dataset_files import corners
 

@@ -5,6 +5,7 @@ import functools
 import numpy as np
 import pytest
 import xarray as xr
+from judging import judge
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 from samples import check_written_down
@@ -32,7 +33,6 @@ from moe_theory.merging.serving.methods import MERGED
 from moe_theory.report.plots import to_csv
 from moe_theory.runs import Run
 from moe_theory.verification import Status, registry
-from moe_theory.verification.session import judge
 
 REPLICATES = 64
 OUT_OF_REACH = {"merging.lemma-3.distance"}  # what they suppose of the width

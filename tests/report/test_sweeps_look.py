@@ -65,7 +65,7 @@ def printed(results, width=160):
 
 
 def without_chunks(results, *cells):
-    leave_out(results.folder, *(chunk.name for cell in cells for chunk in results.plan.by_cell[cell]))
+    leave_out(results.store.folder, *(chunk.name for cell in cells for chunk in results.plan.by_cell[cell]))
     return Results(results.plan, results.store, partial=True)
 
 

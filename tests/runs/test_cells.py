@@ -24,10 +24,10 @@ def cell(name="one", **params):
     return Cell(name, SYSTEM, continual.Params(num_experts=3)._replace(**params), 12, 5, observe)
 
 
-def test_a_run_is_what_simulate_batch_gives_whatever_the_chunks_and_threads():
+def test_a_run_is_what_simulate_batch_gives_whatever_the_chunks():
     _, expected = simulate_batch(SYSTEM, root_key(3), 10, cell().params, 12, 5, observe=observe)
-    for count, width, num_threads in ((10, 4, 1), (10, 4, 2), (3, 4, 2)):
-        run = run_cells([cell()], count, seed=3, width=width, num_threads=num_threads)["one"]
+    for count, width in ((10, 4), (10, 8), (3, 4)):
+        run = run_cells([cell()], count, seed=3, width=width)["one"]
         np.testing.assert_allclose(run.records, expected[:, :count], rtol=2e-5)
         assert run.records.shape == (3, count)
         assert list(run.rounds) == [5, 10, 12]

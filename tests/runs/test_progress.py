@@ -1,6 +1,9 @@
 """Progress: what counts as work and as time, and what is shown of it where."""
 
+import io
+
 import pytest
+from rich.console import Console
 
 from moe_theory.runs import progress
 from moe_theory.runs.progress import Meter
@@ -23,30 +26,18 @@ def clock(monkeypatch):
     return clock
 
 
-@pytest.fixture
-def meter(clock):
-    return Meter(lambda meter: None, interval=0.0, is_timed=True)
-
-
-def test_work_that_is_saved_is_neither_planned_nor_done(meter):
+def test_lines_say_once_an_interval_what_is_planned_and_done(clock):
+    """Would catch saved work that is planned or done, and a line for every step."""
+    console = Console(file=io.StringIO(), width=80)
+    meter = Meter(console)
     meter.add_work(100)
     meter.add_work(-60)  # what another process has saved meanwhile
-    meter.running("it")
-    meter.advance(20)
-    assert meter.line == "running it: 50% of this run"
-
-
-def test_a_meter_is_drawn_once_an_interval(clock):
-    drawn = []
-    meter = Meter(lambda meter: drawn.append(clock.seconds), interval=10.0)
-    meter.running("it")
     for clock.seconds in (4, 8, 12, 16):
         meter.running("it")
-        meter.advance(1)
-    meter.running("it")
+        meter.advance(5)
     for clock.seconds in (20, 24):
         meter.at("here")
-    assert drawn == [12, 24]
+    assert console.file.getvalue() == "running it: 25% of this run\nrunning it: 50% of this run, here\n"
 
 
 @pytest.mark.parametrize(

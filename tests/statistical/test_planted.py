@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
+from judging import judge
 
 from moe_theory import System, continual
 from moe_theory.continual import exact
 from moe_theory.continual.experiments import observe_metrics, pools_of
 from moe_theory.core import random
 from moe_theory.runs import Cell, run_cells
-from moe_theory.verification import Claim, Experiment, Status, session
+from moe_theory.verification import Claim, Experiment, Status
 from moe_theory.verification.criteria import Equality
 from moe_theory.verification.judgement import Prior, judge_means
 
@@ -80,7 +81,7 @@ def test_the_true_ratio_is_supported_and_a_wrong_one_refuted(runs, shift, status
         observe=lambda runs: runs["M=1"].records.generalization_error.T,
         criterion=Equality(error_with_ratio(shift), 0.05),
     )
-    verdict = session.judge(claim, "unit-signal", runs, seed=11, error=ERROR)
+    verdict = judge(claim, "unit-signal", runs, seed=11, error=ERROR)
     assert verdict.status is status, verdict.reason
 
 

@@ -16,7 +16,7 @@ from stored import rows
 
 from moe_theory.core.errors import InvalidValueError, WorkersError
 from moe_theory.runs import Progress
-from moe_theory.runs.dask import dask_pool
+from moe_theory.runs.pools import dask_pool
 from moe_theory.sweep import runner
 
 from .swept import SWEEP

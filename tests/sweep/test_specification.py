@@ -312,7 +312,7 @@ def test_a_refused_cell_is_named():
         ({"zips": {"both": limits}}, "max_strength=2, min_strength=3: "),
         ({"axes": {"num_samples": [2, 40]}}, "num_samples=40: "),
         ({"dims": {"num_samples": 40}}, "num_samples=40 must be below"),
-        ({"params": {"noise_scale": -1}}, "noise_scale=-1.0 must not"),
+        ({"params": {"noise_scale": -1}}, "noise_scale=-1.0 must be"),
     ):
         refused = refusal(InvalidValueError, Sweep, system="continual", rounds=10, **changes)
         assert ("in the cell " if "axes" in changes or "zips" in changes else "") + words in str(refused)

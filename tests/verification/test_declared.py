@@ -11,11 +11,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from judging import judge
 from refusals import refusal
 
 from moe_theory.core.errors import DeclarationError
 from moe_theory.core.papers import Reading
 from moe_theory.core.system import System
+from moe_theory.runs import Run
 from moe_theory.verification import Status, session
 from moe_theory.verification.claim import registered
 from moe_theory.verification.evidence import random_cells
@@ -119,8 +121,8 @@ def test_a_claim_that_is_declared_exact_may_read_nothing_random():
 
 def on_samples(observed, predicted=0.5, **changes):
     own = {"kind": "upper_bound", "margin": 0.0, "observe": lambda runs: observed, "predict": lambda runs: predicted}
-    runs = {"M=1": session.Run(Params(), np.array([1]), np.arange(len(observed)), None, None)}
-    return session.judge(make(**{**own, **changes}), "rare", runs, seed=0, error=0.01)
+    runs = {"M=1": Run(Params(), np.array([1]), np.arange(len(observed)), None, None)}
+    return judge(make(**{**own, **changes}), "rare", runs, seed=0, error=0.01)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from judging import judge
 from refusals import refusal
 from samples import panel_of
 from scipy import stats
@@ -14,7 +15,7 @@ from moe_theory.core.errors import DeclarationError
 from moe_theory.report.wording import claimed as claimed_words
 from moe_theory.report.wording import sentence
 from moe_theory.runs import Run
-from moe_theory.verification import Status, Verdict, intervals, judgement, session
+from moe_theory.verification import Status, Verdict, intervals, judgement
 
 from .declarations import make
 
@@ -36,7 +37,7 @@ def events(*successes, count=COUNT):
 def judged(kind, **changes):
     grid = LIMIT if kind.startswith("limit") else GRID if kind == "rate" else None
     settings = {"kind": kind, "side": "at_most", "margin": 0.0, "abscissa": grid}
-    return session.judge(make(**(settings | changes)), "unit-signal", RUNS, seed=5, error=ERROR)
+    return judge(make(**(settings | changes)), "unit-signal", RUNS, seed=5, error=ERROR)
 
 
 def probability(*successes: int, claimed: float | np.ndarray = 0.5, **changes):

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from judging import judge
 from refusals import refusal
 
 from moe_theory import continual
@@ -23,7 +24,7 @@ NOISE = np.random.default_rng(7).standard_normal((NUM_REPLICATES, 2))
 
 
 def judged(**changes):
-    return session.judge(make(**changes), "unit-signal", RUNS, seed=5, error=1e-3)
+    return judge(make(**changes), "unit-signal", RUNS, seed=5, error=1e-3)
 
 
 def test_a_verdict_carries_its_numbers():
@@ -188,7 +189,7 @@ def test_runs_that_overflow_are_an_error_whatever_a_claim_looks_at():
     runs = {"lost": RUNS["M=1"]._replace(state={"gates": gates}), "sound": RUNS["M=1"]}
     for cell, status in (("lost", Status.ERROR), ("sound", Status.SUPPORTED)):
         observe = lambda runs, cell=cell: 10 + NOISE * len(runs[cell].rounds)  # noqa: E731
-        verdict = session.judge(make(observe=observe, predict=lambda runs: 10.0, margin=0.1), "mine", runs, 5, 1e-3)
+        verdict = judge(make(observe=observe, predict=lambda runs: 10.0, margin=0.1), "mine", runs, 5, 1e-3)
         assert verdict.status is status
         assert ("3 of 400 replicates of 'lost' are NaN at the end" in verdict.reason) == (cell == "lost")
 

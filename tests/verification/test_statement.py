@@ -5,11 +5,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from judging import judge
 from refusals import refusal
 
 from moe_theory.core.errors import DeclarationError
 from moe_theory.runs import Run
-from moe_theory.verification import Status, claim, evidence, session, statement
+from moe_theory.verification import Status, claim, evidence, statement
 from moe_theory.verification.claim import registered
 from moe_theory.verification.statement import Hypothesis, alike, bound, identity, probability, rate
 from moe_theory.verification.verdict import Role
@@ -182,7 +183,7 @@ def test_runs_that_break_a_hypothesis_are_named(runs, own, reason):
     of = made(hypotheses=[FLAT, SMALL])
     assert of.plain.hypotheses == ["one sample", "M is at most 2"]
     about = claimed(runs, identity(within=1e9), lambda run: np.zeros(B), of, hypotheses=own)
-    verdict = session.judge(about, "unit-signal", MADE, 0, 0.01)
+    verdict = judge(about, "unit-signal", MADE, 0, 0.01)
     if reason:
         assert (verdict.status, verdict.reason) == (Status.INAPPLICABLE, reason)
     else:
