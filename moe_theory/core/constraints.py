@@ -139,11 +139,7 @@ PositiveAmount = Annotated[float, Within(low=0, open_low=True)]
 
 
 def check(params: Any, dims: Any = None) -> Values:
-    """Refuse parameters that break a constraint of their fields, or that the run's precision cannot hold.
-
-    Returns: the parameters that are not traced.
-    Raises: InvalidValueError.
-    """
+    """Refuse parameters that break a constraint of their fields, or that the run's precision cannot hold."""
     real = jnp.result_type(float)
     values = {name: np.asarray(value) for name, value in params._asdict().items() if not isinstance(value, Tracer)}
     for name, value in values.items():
@@ -198,8 +194,6 @@ def checked(function: Function) -> Function:
     """Decorate a closed form to refuse arguments that break their constraints, and to take lists as arrays.
 
     Fields of named tuples are checked too, traced arguments are not.
-
-    Raises: InvalidValueError in the call.
     """
     signature = inspect.signature(function)
 

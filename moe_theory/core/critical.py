@@ -32,13 +32,6 @@ def lead_after_turns(num_experts: int, drive: float, contraction: float = 0.0) -
         drive: kappa = eta c |v|^2 / M, with c the move of an expert that learns a new task.
         contraction: the factor of |dw| when an expert receives the task again at once, 0 if it has learned the task
             fully.
-    Raises: InvalidValueError for num_experts < 2.
-
-    Examples:
-        >>> import math
-        >>> from moe_theory.core.critical import lead_after_turns
-        >>> math.isclose(lead_after_turns(2, 0.4), 0.4 * math.tanh(0.2) ** 2)
-        True
     """
     require(OTHERS, num_experts=num_experts)
     outputs = np.zeros(num_experts)

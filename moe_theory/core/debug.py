@@ -36,10 +36,7 @@ def run(
     reduce: Callable[[Any], Any] | None,
     is_batch: bool,
 ) -> tuple[Any, Any]:
-    """Return `vmap.run` of these arguments, with assertions in every round.
-
-    Raises: InvalidValueError that names the round and the field, except inside a caller's own program.
-    """
+    """Return `vmap.run` of these arguments, with assertions in every round."""
     if not is_known((jax.random.key_data(keys), state, params)):
         raise InvalidValueError(
             "debug=True raises what it finds, which a program of yours cannot: call it outside.", argument="debug"

@@ -67,9 +67,6 @@ def run(
 
     With `is_batch`, keys (B,) and leaves of states and records end in the replicate axis. With `is_plain`, or where
     this JAX's programs cannot be rewritten, the run is `vmap.run`.
-
-    Raises: InvalidValueError in a forked child, and for a batch whose replicates are at different rounds.
-        DeclarationError for a step that breaks the contract.
     """
     require_own_jax()
     # NumPy's whole numbers are no int

@@ -99,10 +99,7 @@ def require_parameters(names: Iterable[str], params: Any) -> None:
 
 
 def with_known_names(params: type[Named]) -> type[Named]:
-    """Return a paper's `Params`, a NamedTuple, which then refuses unknown names with the nearest known ones.
-
-    Raises: InvalidValueError, when an instance is made with a name that is no field.
-    """
+    """Return a paper's `Params`, a NamedTuple, which then refuses unknown names with the nearest known ones."""
     create: Any = params.__new__
 
     @functools.wraps(create)

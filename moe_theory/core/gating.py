@@ -64,7 +64,6 @@ def route(
 ) -> tuple[Int[Array, " k"], Bool[Array, "k M"]]:
     """Return the available experts with the highest scores, best first, padded to k = `max_active` rows.
 
-    Returns: the indices (-1 beyond `num_active`) and one-hot masks (empty there).
     Source: Eq. (1) of `continual`, and Section 5.2, last remark, for top-k.
     """
     experts = []
@@ -130,13 +129,6 @@ def pairs_of(outputs: Float[np.ndarray, "M N B"], sets: Int[np.ndarray, "N B"] |
     Args:
         sets: sets of the signals, such as clusters, by default each signal.
     Source: the sets (11) of `continual` and (15) of `edge`. Equations (40) and (30) say that neither trails.
-
-    Examples:
-        >>> import numpy as np
-        >>> from moe_theory.core.gating import pairs_of
-        >>> pairs = pairs_of(np.array([[3.0, 2.0], [0.0, 1.0]])[:, :, None])
-        >>> pairs.trail[..., 0].tolist()
-        [[True, False], [True, True]]
     """
     # (M, B)
     runs = np.arange(outputs.shape[2])

@@ -113,18 +113,7 @@ def error_contraction(num_features: Features, num_samples: Size) -> float:
 
 
 def one_expert_a_round(loads: Real[ArrayLike, "*batch M"], round: Real[ArrayLike, "*batch"]) -> Real[Numbers, "*batch"]:
-    """Return `round` if loads add up to it, as with top-1 routing, or NaN if traced loads do not.
-
-    Raises: InvalidValueError for other loads that are not traced.
-
-    Examples:
-        >>> import numpy as np
-        >>> from moe_theory.core.linear import one_expert_a_round
-        >>> one_expert_a_round(np.array([2, 2]), round=2)  # of top-2 routing
-        Traceback (most recent call last):
-            ...
-        moe_theory.core.errors.InvalidValueError: loads add up to 4 after round=2, but the closed ...
-    """
+    """Return `round` if loads add up to it, as with top-1 routing, or NaN if traced loads do not."""
     xp = array_namespace(loads, round)
     total = xp.sum(xp.asarray(loads), axis=-1)
     if not constraints.is_known(loads, round):

@@ -178,10 +178,7 @@ def paper_folder(name: str) -> Path:
 
 @functools.cache
 def declared_commands() -> dict[str, tuple[str, str]]:
-    """Return the paper and "module:function" of papers' commands, by name, in the order of reports.
-
-    Raises: DeclarationError if two papers declare commands of one name.
-    """
+    """Return the paper and "module:function" of papers' commands, by name, in the order of reports."""
     places: dict[str, tuple[str, str]] = {}
     for name in ordered_names():
         for command, place in (declaration_of(name).get("commands") or {}).items():
@@ -216,8 +213,6 @@ def declaration_of(name: str) -> dict[str, Any]:
     """Return the plain values in an installed paper's declaration, by field name, read from its source.
 
     Computed values are None, and the result is empty without a declaration.
-
-    Raises: UnknownNameError.
     """
     if name not in _entry_points():
         raise unknown_name("paper", name, paper_names())
@@ -259,10 +254,7 @@ def find_spec(module: str) -> importlib.machinery.ModuleSpec | None:
 
 @functools.cache
 def find_paper(name: str) -> Paper:
-    """Return the installed paper of this name without importing any other.
-
-    Raises: UnknownNameError. DeclarationError for a broken paper, or without papers.
-    """
+    """Return the installed paper of this name without importing any other."""
     if not _entry_points():
         raise DeclarationError(NONE_INSTALLED)
     if name not in _entry_points():

@@ -51,11 +51,7 @@ def root_key(seed: int) -> Key[Array, ""]:
 
 
 def typed_key(key: Key[Array, ""] | UInt32[Array, " words"]) -> Key[Array, ""]:
-    """Return the key as a typed one, also from the raw words of `jax.random.PRNGKey`.
-
-    Raises: InvalidValueError for other values, or a key of another generator than threefry2x32, with or without
-        `jax_threefry_partitionable`.
-    """
+    """Return the key as a typed one, also from the raw words of `jax.random.PRNGKey`."""
     key = jnp.asarray(key)
     if key.dtype == jnp.uint32 and key.shape == (2,):
         key = jax.random.wrap_key_data(key, impl=threefry.IMPLEMENTATION)

@@ -109,17 +109,13 @@ def single_expert(
     The expectation is over uniform tasks, features and own ground truths (entries deviate by `own_spread` tau).
     Float64, in O(N d^3 + T (N d^2 + d^3)) time.
 
-    Raises: InvalidValueError unless 1 <= num_samples < d and num_rounds >= 1, for a zero signal or a negative spread.
     Source: derivation above, from Definition 1 of `continual` and `edge`.
     """
     return learn_arrivals(fixed_signals(truths, signals, own_spread), num_samples, num_rounds)
 
 
 def fixed_signals(truths: Float[Numbers, "N d"], signals: Float[Numbers, "N d"], own_spread: float = 0.0) -> Arrivals:
-    """Return arrivals with the task's signal, of any length, for any ground truth of their own.
-
-    Raises: InvalidValueError for a zero signal, or a negative or non-finite spread.
-    """
+    """Return arrivals with the task's signal, of any length, for any ground truth of their own."""
     truths = np.asarray(truths, np.float64)
     signals = np.asarray(signals, np.float64)
     require(NonNegative, own_spread=own_spread)
@@ -151,10 +147,7 @@ def fixed_signals(truths: Float[Numbers, "N d"], signals: Float[Numbers, "N d"],
 
 
 def signals_along_truths(truths: Float[Numbers, "N d"], own_spread: float) -> Arrivals:
-    """Return arrivals whose signal points along their OWN ground truth w_n + xi, with xi ~ N(0, `own_spread`^2 I).
-
-    Raises: InvalidValueError for a negative or non-finite spread, or a zero ground truth without spread.
-    """
+    """Return arrivals whose signal points along their OWN ground truth w_n + xi, with xi ~ N(0, `own_spread`^2 I)."""
     require(NonNegative, own_spread=own_spread)
     truths = np.asarray(truths, np.float64)
     if own_spread == 0:
@@ -188,10 +181,7 @@ def signals_along_truths(truths: Float[Numbers, "N d"], own_spread: float) -> Ar
 
 
 def learn_arrivals(arrivals: Arrivals, num_samples: int, num_rounds: int) -> Exact:
-    """Return exact expected metrics of one expert that learns independent `arrivals` of `num_samples` columns.
-
-    Raises: InvalidValueError unless 1 <= num_samples < d and num_rounds >= 1.
-    """
+    """Return exact expected metrics of one expert that learns independent `arrivals` of `num_samples` columns."""
     num_features = arrivals.truth_mean.size
     require_overparameterized(num_features, num_samples)
     require(Count, num_rounds=num_rounds)
@@ -244,7 +234,6 @@ def given_routes(
 
     Entries have the shape (T, B), in float64 and O(T B d^2) time for any number of experts.
 
-    Raises: InvalidValueError unless 1 <= num_samples < d, for a zero signal or no round.
     Source: derivation above.
     """
     truths, signals = (np.moveaxis(np.asarray(vectors, np.float64), -1, 0) for vectors in (truths, signals))
@@ -262,7 +251,6 @@ def given_arrivals(
 
     A task with expert -1 is in no metric.
 
-    Raises: InvalidValueError unless 1 <= num_samples < d, for a zero signal or no round.
     Source: derivation above.
     """
     require(Count, num_rounds=len(truths))

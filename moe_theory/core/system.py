@@ -233,11 +233,7 @@ def check_run(num_rounds: int, record_every: int) -> None:
 
 
 def check_replicates(replicates: int | Sequence[int] | Int[Any, " B"], num_bytes: int = 0) -> np.ndarray:
-    """Return the replicates' integers as uint32 (B,).
-
-    Raises: InvalidValueError if they cannot name replicates, or do not fit into memory, each with a key and a state of
-        `num_bytes`.
-    """
+    """Return the replicates' integers as uint32 (B,)."""
     names = np.asarray(replicates)
     if names.dtype.kind not in "iu" or names.ndim > 1 or names.size == 0 or (names.ndim == 0 and names < 1):
         raise InvalidValueError(
@@ -280,11 +276,7 @@ def check_checkpoint(state: State | None, like: State, shape: tuple[int, ...]) -
 
 
 def check_system(system: System, params: Params, num_rounds: int = 0, state: State | None = None) -> State:
-    """Check `params` by the system on the host, and return the shapes of its state.
-
-    Raises: InvalidValueError for input that cannot be run, such as more rounds than a state counts or has memory for.
-        DeclarationError for a state without `round`, or with a random one.
-    """
+    """Check `params` by the system on the host, and return the shapes of its state."""
     promotion = jax.config.values["jax_numpy_dtype_promotion"]
     if promotion != "standard":
         raise InvalidValueError(

@@ -64,8 +64,6 @@ def draw_pool(key: Key[Array, ""], num_tasks: int, num_features: int, params: An
 
     Task n belongs to cluster n mod K, as in Fig. 8.
 
-    Returns: the pool. Centres are N(0, sigma_0) entrywise, and members add N(0, spread^2) if K < N. Signals are c times
-        the ground truth, or the cluster's, with mean squares c^2 times the centres'.
     Source: Section 3.1 and Appendix A.2 of `continual`.
     """
     dtype = jnp.result_type(float)

@@ -40,10 +40,7 @@ def is_place(text: str) -> bool:
 
 
 def function_at(place: str, option: str) -> Any:
-    """Return the function at FILE:NAME, the same object until the file changes.
-
-    Raises: DeclarationError for a file that cannot be run, UnknownNameError for a name without a function.
-    """
+    """Return the function at FILE:NAME, the same object until the file changes."""
     text, _, name = place.rpartition(":")
     path = Path(text)
     if not path.is_file():

@@ -54,7 +54,6 @@ def settled(shapes: Callable[[Any, Any], Any], state: Any, params: Any) -> Any:
 
     Args:
         shapes: of a step's result.
-    Raises: DeclarationError as `require_next`.
     """
     while any(map(_is_weak, jax.tree.leaves(state))):
         result = shapes(state, params)

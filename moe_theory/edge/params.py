@@ -154,10 +154,7 @@ class Params(NamedTuple):
 
 
 def check_params(dims: Dims, params: Params) -> None:
-    """Check parameters against their range, except traced ones.
-
-    Raises: InvalidValueError.
-    """
+    """Check parameters against their range, except traced ones."""
     values = constraints.check(params, dims)
     require_orthogonal(values.get("signal_law", PROPORTIONAL), dims.num_tasks, dims.num_features)
     least = ("min_transfer_delay", "min_execution_delay")

@@ -87,7 +87,6 @@ def due(state: Any, params: Any, servers: Servers) -> tuple[Any, Bool[Array, " S
 
     With `gate_lag` 0 they take the step of the tasks just completed.
 
-    Returns: the state, which slots' tasks are done, and how far each moved a model.
     Source: Eqs. (9)-(13), (24)-(26) of `edge`.
     """
     time = state.round + 1

@@ -44,10 +44,7 @@ ERROR = "error"
 
 @dataclasses.dataclass(frozen=True)
 class Setting:
-    """A classifier and its number of samples.
-
-    Raises: InvalidValueError for values out of range or in contradiction, or UnknownNameError for an unknown router.
-    """
+    """A classifier and its number of samples."""
 
     num_experts: int = 8  # T
     num_active: int = 2  # k

@@ -115,7 +115,6 @@ def draw(data: xr.Dataset, canvas: Any, kinds: Mapping[str, str], axis: str, com
 
     Args:
         chance: own arrivals' share under task-independent routing.
-    Returns: the panels.
     """
     last = rf"({chr(ord('a') + len(kinds))}) at $\kappa/\lambda$ = {FAR:g}"
     *maps, panel = panels.row(canvas, [*kinds.values(), last], xscale="log", xlabel=DRIVE_LABEL)

@@ -32,12 +32,6 @@ def over(function: Callable[..., Values], inner: Values | None = None, /, **axes
     Args:
         function: of a value of each axis, in order. It returns numbers by name, or arrays along the last of the `inner`
             axes.
-
-    Examples:
-        >>> from moe_theory.plot import over
-        >>> table = over(lambda experts, active: {"share": active / experts}, experts=[2, 4], active=[1, 2])
-        >>> float(table.share.sel(experts=4, active=1))
-        0.25
     """
     inner = inner or {}
     results = [function(*place) for place in itertools.product(*axes.values())]

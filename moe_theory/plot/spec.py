@@ -114,7 +114,6 @@ class FigureSpec:
         Args:
             rounds: of the runs, by default the figure's own number.
             experts: numbers of experts, by default the figure's own.
-        Raises: InvalidValueError for impossible input.
         """
         check_replicates(replicates)
         root_key(seed)

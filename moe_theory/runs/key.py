@@ -35,10 +35,7 @@ LOADERS = IMPORTERS | {"eval", "exec", "run_path", "run_module", "spec_from_file
 
 
 def code_digest(*objects: Any) -> str:
-    """Return a digest of objects: functions and classes by code within reach, others by value.
-
-    Raises: InvalidValueError for an object without a value, such as an open file.
-    """
+    """Return a digest of objects: functions and classes by code within reach, others by value."""
     return Digests().of(*objects)
 
 

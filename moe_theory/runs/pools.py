@@ -19,10 +19,7 @@ _LOGGERS = ("distributed", "tornado.application")  # what they say of losses is 
 
 
 def pool_of(executor: Executor | None = None, dask: str | None = None, devices: int | None = None) -> WorkerPool:
-    """Return the workers of an executor or a Dask cluster, or local devices.
-
-    Raises: InvalidValueError for several or invalid selections. WorkersError for a silent cluster.
-    """
+    """Return the workers of an executor or a Dask cluster, or local devices."""
     engines = {"executor": executor, "dask": dask, "devices": devices}
     names = [name for name, value in engines.items() if value is not None]
     if len(names) > 1:
@@ -40,7 +37,6 @@ def dask_pool(address: str) -> WorkerPool:
     Args:
         address: `tcp://HOST:PORT` or `tls://HOST:PORT` of a scheduler, or `local:N` for N processes. Certificates come
             from Dask's `distributed.comm.tls`.
-    Raises: InvalidValueError for other addresses, or without Dask. WorkersError if no scheduler answers.
     """
     check_address(address)
     from distributed import Client

@@ -36,8 +36,6 @@ class Store:
     """Results in a folder, as bytes by key.
 
     Several processes or threads may share a store, where results are saved as a whole or not at all.
-
-    Raises: OutputError for another machine's address, or a damaged file, whose results are lost.
     """
 
     def __init__(self, folder: str | os.PathLike[str], part: str = "") -> None:
@@ -77,7 +75,6 @@ class Store:
         Args:
             label: subject of the results, replacing other keys' results with this label.
             extent: length of the results, where another process's longer one stays.
-        Raises: OutputError if the file cannot be written, leaving earlier results.
         """
         with self._using(self.file, "written") as database:
             self._prepare(database)

@@ -57,7 +57,6 @@ def build_grid(axes: Sequence[GridAxis], fixed: Mapping[str, Any], system: Sweep
 
     Args:
         fixed: values by name, with the reading unless it is an axis.
-    Raises: InvalidValueError or DeclarationError with the first cell refused.
     """
     columns = dict(itertools.chain.from_iterable(axis.columns.items() for axis in axes))
     readings = {name: reading.params()._asdict() for name, reading in system.readings.items()}

@@ -135,10 +135,7 @@ _code_digest = functools.cache(code_digest)
 
 
 def fingerprint(system: str, observables: Sequence[str] = ()) -> dict[str, str]:
-    """Return all facts besides a task that decide its numbers.
-
-    Raises: DeclarationError or UnknownNameError for an unreadable user's observable.
-    """
+    """Return all facts besides a task that decide its numbers."""
     return provenance.fingerprint(_code_digest(sweepable(system).code, compute_chunk, *user_functions(observables)))
 
 

@@ -84,7 +84,6 @@ def run(
         pool: workers, by default this machine's devices, closed at the end.
         is_stopped: whether to stop with a KeyboardInterrupt.
         part: the share of the chunks, for a file of its own.
-    Raises: OutputError, InvalidValueError, WorkersError, or a chunk's error, after saving finished chunks.
     """
     pool = pool or device_pool()
     with contextlib.closing(pool):

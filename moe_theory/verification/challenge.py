@@ -135,7 +135,6 @@ def search_each(
         error: probability that any flip is false, split evenly, by default the share of `challenge` for each.
         folder: of saved searches, not repeated for the same code, time, seed and error.
         how: further arguments of `challenge`.
-    Raises: as `challenge`. InvalidValueError also for a single statement without free parameters.
     """
     named = itertools.chain.from_iterable(map(every_named, patterns))
     every = list({statement.name: statement for statement in named}.values())

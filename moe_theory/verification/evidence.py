@@ -42,7 +42,6 @@ def collect_sample(
         overflows: faults of runs that may not be read.
         random: runs of which an exact claim may read only parameters.
         is_first: whether to check hypotheses and name components.
-    Raises: BrokenHypothesisError. InvalidValueError for a run that may not be read. `OWN_CODE` of the claim.
     """
     num_replicates = len(next(iter(runs.values())).replicates)
     read_runs = _ReadRuns(runs)

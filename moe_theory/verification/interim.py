@@ -39,8 +39,6 @@ def examine(claim: Claim, samples: Samples, labels: list[str], error: float, bla
     """Return `blank` filled in from these samples, and the interim analysis.
 
     Intervals for all interim analyses together have the error of `blank`, others `error`, the share of this one.
-
-    Raises: DeclarationError for samples without a verdict, such as means without a logarithm.
     """
     criterion = claim.criterion
     compared = criterion.compared(samples, claim.ranges, claim.is_computed, blank.error)

@@ -236,8 +236,6 @@ def contrast_samples(values: Float[np.ndarray, "B V"], weights: Float[np.ndarray
     """Return numbers by replicate whose means are sum_v a_v log(mean_v), for each row a of the weights.
 
     By the delta method a replicate's share is sum_v a_v (value_v / mean_v - 1), whose scatter is the error.
-
-    Raises: DeclarationError for a mean that is not positive.
     """
     means = values.mean(axis=0)
     if not np.all(means > 0):

@@ -22,11 +22,7 @@ def require_proofs(statements: Iterable[Statement]) -> None:
 
 
 def require_proof(path: str, kind: str, name: str) -> None:
-    """Run the program of a "disproof", "proof" or "derivation" of the statement called `name`.
-
-    Raises: DeclarationError unless its last line is `sys.exit(...)` of its result, it exits with 0, and it
-        prints both sides and then a line that begins with "violated:" or "proved:".
-    """
+    """Run the program of a "disproof", "proof" or "derivation" of the statement called `name`."""
     source = source_of(path)
     reason = end_fault(source)
     if not reason:

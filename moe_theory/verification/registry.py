@@ -46,10 +46,7 @@ def declared_claims() -> dict[str, Claim]:
 
 
 def select_claims(patterns: Sequence[str] = ("*",)) -> list[Claim]:
-    """Return the claims that match any of `patterns`: an id, a glob, a statement, a paper, or PAPER:TIER.
-
-    Raises: UnknownNameError for a pattern that matches nothing. InvalidValueError for a statement without a claim.
-    """
+    """Return the claims that match any of `patterns`: an id, a glob, a statement, a paper, or PAPER:TIER."""
     ids: set[str] = set()
     for pattern in patterns:
         # The papers whose claims it may match, by what stands before its first wildcard, period or colon.
@@ -89,9 +86,6 @@ def load_claims(path: Path) -> list[str]:
     """Run a Python file, and return its claims' ids in order.
 
     Claims are tested under the readings of their paper, which may be the file's `PAPER`.
-
-    Raises: DeclarationError for a file that cannot be read or run, without a claim, or with a claim of a paper without
-        readings.
     """
     before = registered()
     run_file(path)
@@ -123,10 +117,7 @@ def readings_by_paper(papers: Sequence[str], names: Sequence[str] | None) -> dic
 
 
 def select_readings(paper: str, names: Sequence[str] | None) -> list[ReadingLike]:
-    """Return the readings called `names`: `all`, `quick` for a few, None for the paper's defaults.
-
-    Raises: UnknownNameError, also for a paper without readings.
-    """
+    """Return the readings called `names`: `all`, `quick` for a few, None for the paper's defaults."""
     known_paper = _paper_of(paper)
     if not known_paper.readings:
         raise unknown_name("paper", paper, paper_names())

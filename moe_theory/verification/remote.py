@@ -50,10 +50,7 @@ def compute_there(task: ChunkTask) -> tuple[Outcome, float]:
 def remote_pool(
     studies: Sequence[Study], executor: Executor | None = None, dask: str | None = None
 ) -> WorkerPool | None:
-    """Return the workers of an executor or a Dask cluster for these studies, or None without either.
-
-    Raises: InvalidValueError for both, an invalid address, or code that workers could not import.
-    """
+    """Return the workers of an executor or a Dask cluster for these studies, or None without either."""
     if executor is None and dask is None:
         return None
     for study in studies:

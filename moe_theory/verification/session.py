@@ -104,7 +104,6 @@ def carry_out(
 
     Args:
         pool: workers elsewhere, closed at the end, by default this process's own threads.
-    Raises: as `verify`. DeclarationError for a failing proof, before anything runs.
     """
     statements = bearing(request.claims)
     require_proofs(statements)

@@ -84,10 +84,7 @@ def asked_of(reading: ReadingLike) -> tuple[str, dict[str, Any]]:
 
 
 def set_to(group: Group, settings: Mapping[str, Any]) -> list[Group]:
-    """Return the group with settings, numbers or their texts, in parts if its claims' statements differ.
-
-    Raises: InvalidValueError for an unknown parameter, one that the experiment sets, or a refused value.
-    """
+    """Return the group with settings, numbers or their texts, in parts if its claims' statements differ."""
     experiment, reading, claims = group
     by_axes: dict[tuple[FreeAxis, ...], list[Claim]] = {}
     for claim in claims:

@@ -29,10 +29,7 @@ class Variant(NamedTuple):
 
 
 def variant_of(system: str | Parts) -> Variant:
-    """Return the parts that "FILE:NAME" names, or the given parts.
-
-    Raises: InvalidValueError for a text without parts. DeclarationError for a file that cannot be run.
-    """
+    """Return the parts that "FILE:NAME" names, or the given parts."""
     if not isinstance(system, str):
         return Variant("FILE:NAME", "+".join(system), _checked("system", system))
     if not is_place(system):
@@ -51,10 +48,7 @@ def _checked(source: str, parts: Any) -> Parts:
 
 
 def require_parts(variant: Variant, experiments: Iterable[Experiment]) -> None:
-    """Refuse parts that no experiment's algorithm has.
-
-    Raises: UnknownNameError for another name, InvalidValueError for another kind of part.
-    """
+    """Refuse parts that no experiment's algorithm has."""
     systems = itertools.chain.from_iterable(map(experiment.system_of, experiment.cells) for experiment in experiments)
     every = list(map(parts_of, systems))
     names = set().union(*every)

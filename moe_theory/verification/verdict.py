@@ -400,14 +400,7 @@ class Report(JsonRecord):
 
 
 class Verdicts(Listing[Verdict]):
-    """The verdicts of a call of `verify`, in the order of claims and readings.
-
-    Examples:
-        >>> import moe_theory as mt
-        >>> found = mt.verify("generalization.lemma-6.growth", readings="quick", replicates=64)
-        >>> [path.name for path in found.report("runs/lemma-6")]
-        ['report.html', 'verdicts.json']
-    """
+    """The verdicts of a call of `verify`, in the order of claims and readings."""
 
     def __init__(self, source: Report) -> None:
         super().__init__(source.verdicts)
