@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except MoeTheoryError as failure:
         refuse(failure)
     except (EOFError, click.Abort):  # at a question of a paper's command that nobody answers
-        stop("ended, as its input did: what it asks for was not answered", FAILED)
+        stop("ended with its input: its question was not answered", FAILED)
     except OSError as failure:  # of a full disk, a name that is too long, a folder without permission
         if failure.filename is None:
             discard(sys.stdout)

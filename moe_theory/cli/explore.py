@@ -31,7 +31,7 @@ from moe_theory.cli.output import command_line, open_console, show_document
 @module_option
 @out_option("Folder for the verdicts.", "runs/explore")
 @json_option(
-    "what CLAIM.json in OUT holds, with schema, claim, axes, summary and points, each with its place "
+    "the content of CLAIM.json in OUT: schema, claim, axes, summary and points, each with its place "
     "(at) and its verdict."
 )
 def explore(claim: str, module: Path | None, out: Path, **asked: Any) -> None:

@@ -76,7 +76,7 @@ def cluster_option(action: str) -> Decorator:
     """Return --dask, the address of a cluster that does `action`. Certificates are from Dask's configuration."""
     words = (
         f"{action} on a Dask cluster: a scheduler's address such as tcp://host:8786, or local:N for N processes. "
-        "Whoever controls the scheduler can run any code here and on its workers."
+        "Those who control the scheduler can run any code here and on its workers."
     )
     return click.option("--dask", metavar="ADDRESS", help=words)
 

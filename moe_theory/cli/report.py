@@ -20,7 +20,9 @@ from moe_theory.core.errors import DamagedError
 @click.option("--paper", metavar="NAME", help="Report the published results of a paper.")
 @click.option("--cite", is_flag=True, help="Print BibTeX of this software and of the papers tested.")
 @out_option("Folder for the report.", default_words="the first DIR, or runs/papers/NAME")
-@json_option("what report.json holds, in the form of verdicts.json; with --cite schema, papers, version and bibtex.")
+@json_option(
+    "the content of report.json, in the form of verdicts.json; with --cite schema, papers, version and bibtex."
+)
 def report(folders: tuple[Path, ...], paper: str | None, cite: bool, out: Path | None) -> None:
     """Write an HTML report of a run, or of a paper's published results.
 

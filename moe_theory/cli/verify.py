@@ -33,7 +33,7 @@ END_SECONDS = 2.0  # of a budget, for the verdicts
 FIRST_REPLICATES = 512  # of a first look at most
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 _JSON = (
-    "what verdicts.json holds, with schema, summary (verdicts by status), command, seed, error, versions and verdicts; "
+    "the content of verdicts.json: schema, summary (verdicts by status), command, seed, error, versions and verdicts; "
     "with --system schema, system, command, seed, error, differ, statements (each with differs, printed, own and "
     "does_not_apply) and files."
 )

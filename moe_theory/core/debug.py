@@ -39,7 +39,7 @@ def run(
     """Return `vmap.run` of these arguments, with assertions in every round."""
     if not is_known((jax.random.key_data(keys), state, params)):
         raise InvalidValueError(
-            "debug=True raises what it finds, which a program of yours cannot: call it outside.", argument="debug"
+            "debug=True raises what it finds, which your own program cannot: call it outside.", argument="debug"
         )
     faults.warn_of_own_programs()  # chex passes no options to the compiler, so this run may round differently
     if not is_batch:

@@ -55,7 +55,7 @@ def warn_of_own_programs() -> None:
     """Warn, once a process, of the fault in programs that a caller compiles."""
     if jax.default_backend() == "cpu" and is_wrong(()):
         warnings.warn(
-            f"jaxlib {version.__version__} gives wrong numbers where a jax.jit of yours, or a run with debug=True, "
+            f"jaxlib {version.__version__} gives wrong numbers where your own jax.jit, or a run with debug=True, "
             f"{FAULT}. Set XLA_FLAGS=--{OPTION}= before JAX starts, or let moe_theory compile the run.",
             RuntimeWarning,
             stacklevel=4,

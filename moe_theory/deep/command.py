@@ -32,7 +32,7 @@ TestImages = Annotated[int | None, Option("To evaluate on.", default_words="all;
 Replicates = Annotated[
     int | None,
     Option(
-        "Seeds of each cell. Of 60 or more, halves are looked at too, and no more run once all claims are decided.",
+        "Seeds of each cell. Of 60 or more, halves are analysed too, and no more run once all claims are decided.",
         default_words="12, and 32 of a small preset",
     ),
 ]
@@ -53,7 +53,7 @@ OutFolder = Annotated[Path | None, Option("Folder for checkpoints and results.",
 Results = Annotated[
     Document,
     Option(
-        "what summary.json holds, with schema, preset, where, cells, verdicts and files; with --list a list of the "
+        "the content of summary.json: schema, preset, where, cells, verdicts and files; with --list a list of the "
         "presets."
     ),
 ]

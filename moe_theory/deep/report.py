@@ -158,7 +158,7 @@ def verdict_warnings(summary: Summary) -> list[str]:
     few = "one seed decides no claim; none is judged"
     if number > 1:
         few = f"verdicts from {number} seeds: with fewer than {MIN_REPLICATES} most stay inconclusive"
-    more = f"--replicates {MIN_REPLICATES} resumes, and is another look at the claims, with an error of its own."
+    more = f"--replicates {MIN_REPLICATES} resumes, and is a further analysis of the claims, with a separate error."
     return [f"WARNING: {few}. {more}"]
 
 

@@ -45,7 +45,7 @@ def write(record: PaperRecord) -> None:
         paper = kept_at(record.path).paper
         if paper != record.paper:
             raise DamagedError(
-                f"{record.path} is the record of {paper}, and no place for that of {record.paper}: a paper has a "
+                f"{record.path} is the record of {paper}, and no place for the record of {record.paper}: a paper has a "
                 "folder of its own. Move the module of its PAPER into one."
             )
     write_whole(prepare_folder(record.path.parent) / record.path.name, record.text)

@@ -62,8 +62,7 @@ def draw(results: Results, path: str | Path) -> Path:
     """
     if not can_be_drawn(results):
         raise InvalidValueError(
-            "a quick look needs an axis of the grid, and an observable that is a scalar. Add one, or draw from "
-            "to_xarray."
+            "a picture needs an axis of the grid, and an observable that is a scalar. Add one, or draw from to_xarray."
         )
     names = scalars(results)
     over = " and ".join(axis.name for axis in results.sweep.grid.axes[:2])

@@ -81,7 +81,7 @@ def statement_texts(module: str, id: str) -> StatementTexts:
     home = _home(module)
     if home is None:
         raise DeclarationError(
-            f"statement {id}: module={module} is no file, so that no file stands beside it. Give claim=... instead."
+            f"statement {id}: module={module} is no file, so that no file stands next to it. Give claim=... instead."
         )
     path = home.with_name("statements.toml") if home.stem == "__init__" else home.with_suffix(".toml")
     if not path.is_file():

@@ -313,7 +313,7 @@ def source_of(path: str) -> str:
         file = Path(folder, place)
         if file.is_file():
             return file.read_text(encoding="utf-8")
-    raise DeclarationError(f"{place} is not in package {package}. Put it beside the package's module.")
+    raise DeclarationError(f"{place} is not in package {package}. Put it next to the package's module.")
 
 
 @dataclasses.dataclass(frozen=True)
