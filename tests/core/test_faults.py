@@ -115,7 +115,7 @@ def test_a_fault_that_no_option_avoids_stops_our_programs_and_is_told_of_others_
         for _ in range(2):
             jax.eval_shape(lambda: mt.simulate(summing(1), ROOT, (), 1))
 
-    with pytest.warns(RuntimeWarning, match="a jax.jit of yours, or .*, reduces .*before JAX starts") as told:
+    with pytest.warns(RuntimeWarning, match="your own jax.jit, or .*, reduces .*before JAX starts") as told:
         twice()
     assert [Path(each.filename).name for each in told] == [Path(__file__).name]
 
