@@ -86,18 +86,8 @@ def ratio_to_learned_bound(run) -> np.ndarray:
 
 
 fails("learned-router", every(experiments.LEARNED_CELLS), learned_bound)
-fails(
-    "dense",
-    every(experiments.DENSE),
-    lambda run: constants_bound(run, "free", 0),
-    hypotheses=["finite-dimension"],
-)
-fails(
-    "natural",
-    every(NATURAL),
-    linear_bound(experiments.NATURAL_FEATURES),
-    hypotheses=["mask-dimension"],
-)
+fails("dense", every(experiments.DENSE), lambda run: constants_bound(run, "free", 0), hypotheses=["finite-dimension"])
+fails("natural", every(NATURAL), linear_bound(experiments.NATURAL_FEATURES), hypotheses=["mask-dimension"])
 
 
 def uniform(run, rademacher: Real, log_patterns: float = 0.0) -> float:

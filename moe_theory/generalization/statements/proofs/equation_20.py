@@ -19,10 +19,7 @@ import sympy
 
 m, x = sympy.symbols("m x", positive=True)
 s = 2 * m * x
-steps = [
-    2 * x**2 / (2 * m * (1 / m) ** 2) - m * x**2,
-    -s * x + 2 * m * s**2 * (1 / m) ** 2 / 8 + m * x**2,
-]
+steps = [2 * x**2 / (2 * m * (1 / m) ** 2) - m * x**2, -s * x + 2 * m * s**2 * (1 / m) ** 2 / 8 + m * x**2]
 holds = all(sympy.simplify(step) == 0 for step in steps)
 print(f"both exponents are -m x^2: {holds}")
 
