@@ -16,24 +16,17 @@ def excess_of_exchanges(run) -> np.ndarray:
 
 
 PROOF = statement("lemma-8-proof", module=__name__)
+BY_SAMPLES = COIN.over("num_samples")
+LIKE_ABSOLUTE = equality(ranged(0, 1)(lambda run: np.abs(difference(run))), margin=0.05)
 
 
-@PROOF.charitable(
-    "lemma-8.mirrored",
-    COIN.over("num_samples"),
-    equality(ranged(0, 1)(lambda run: np.abs(difference(run))), margin=0.05),
-)
+@PROOF.charitable("lemma-8.mirrored", BY_SAMPLES, LIKE_ABSOLUTE)
 @ranged(0, 1)
 def mirrored_difference(run) -> np.ndarray:
     return np.maximum(difference(run), -difference(run))
 
 
-@PROOF.literal(
-    "lemma-8.absolute-values",
-    COIN.over("num_samples"),
-    equality(ranged(0, 1)(lambda run: np.abs(difference(run))), margin=0.05),
-    instead="lemma-8.symmetrization",
-)
+@PROOF.literal("lemma-8.absolute-values", BY_SAMPLES, LIKE_ABSOLUTE, instead="lemma-8.symmetrization")
 @ranged(-1, 1)
 def signed_difference(run) -> np.ndarray:
     return difference(run)

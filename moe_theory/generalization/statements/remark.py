@@ -14,14 +14,12 @@ from moe_theory.verification.claim import Runs, Selection
 from moe_theory.verification.statement import alike, identity, ordering, rate
 
 LARGEST = 64  # largest T at which the term is evaluated
-# T, and k
-MANY = 4096
-FEW_OF_MANY = (1, 2, 4, 8, 16, 32, 64)
+MANY = 4096  # T
+FEW_OF_MANY = (1, 2, 4, 8, 16, 32, 64)  # k
 FIT_ACTIVE = (1, 2, 4, 8)
 FIT_SAMPLES = 128
 FIT_EXPERTS = 8
 ANY = Selection(experiments.COIN, (cell_name(m=experiments.COIN_SAMPLES[0]),), is_computed=True)
-REMARK = "Remark on sparsity awareness"
 FLAT = identity(within=1e-12)
 
 TERM = statement("remark-term", module=__name__)

@@ -86,18 +86,8 @@ def ratio_to_learned_bound(run) -> np.ndarray:
 
 
 fails("learned-router", every(experiments.LEARNED_CELLS), learned_bound)
-fails(
-    "dense",
-    every(experiments.DENSE),
-    lambda run: constants_bound(run, "free", 0),
-    hypotheses=["finite-dimension"],
-)
-fails(
-    "natural",
-    every(NATURAL),
-    linear_bound(experiments.NATURAL_FEATURES),
-    hypotheses=["mask-dimension"],
-)
+fails("dense", every(experiments.DENSE), lambda run: constants_bound(run, "free", 0), hypotheses=["finite-dimension"])
+fails("natural", every(NATURAL), linear_bound(experiments.NATURAL_FEATURES), hypotheses=["mask-dimension"])
 
 
 def uniform(run, rademacher: Real, log_patterns: float = 0.0) -> float:
@@ -129,7 +119,7 @@ def linear(num_features: int) -> Bound:
 def seldom(id: str, runs: Selection, bound: Bound, most: float, gap=gap_of, **about) -> None:
     """Declare claims that gaps seldom exceed a bound, trivial unless it is below the largest possible gap."""
     THEOREM_1.claim(
-        f"{id}", runs, probability(at_most=delta_of, trivial=lambda run: float(not bound(run) >= most)), **about
+        id, runs, probability(at_most=delta_of, trivial=lambda run: float(not bound(run) >= most)), **about
     )(lambda run: gap(run) > bound(run))
 
 
@@ -144,8 +134,7 @@ holds("learned-router", every(experiments.FEWER_LEARNED_CELLS), learned)
 holds("dense", every(experiments.DENSE), lambda run: uniform(run, 1.0))
 MEMORISED = experiments.MEMORISED_SAMPLES
 MEMORISED_CELLS = CELLS.over([cell_name(T=experiments.MEMORISED_PER_SAMPLE * MEMORISED, m=MEMORISED)])
-MEMORISED_GAP = {"most": 1.0, "gap": lambda run: run.records.memorised[-1]}
-holds("symmetrization", MEMORISED_CELLS, memorised, **MEMORISED_GAP)
+holds("symmetrization", MEMORISED_CELLS, memorised, most=1.0, gap=lambda run: run.records.memorised[-1])
 
 
 @THEOREM_1.replacement(

@@ -7,18 +7,8 @@ import dataclasses
 
 import numpy as np
 
-from moe_theory.merging.experiments import (
-    LONG_SLOTS,
-    MOSTLY,
-    ONE_EXPERT_LONG,
-    SERVING,
-    TANBR_LONG,
-    TIMED,
-    computed,
-    exponent_over_log,
-    is_faster,
-    recorded,
-)
+from moe_theory.merging import experiments
+from moe_theory.merging.experiments import LONG_SLOTS, MOSTLY, SERVING, TANBR_LONG, computed, is_faster, recorded
 from moe_theory.merging.serving.methods import MERGED
 from moe_theory.merging.statements.setting import statement
 from moe_theory.verification.statement import Declared, alike, bound
@@ -39,7 +29,7 @@ def regret_over(run, first: int, last: int) -> np.ndarray:
     return recorded(run, "regret")[first:last].sum(axis=0)
 
 
-@SUBLINEAR.competitor("abstract.sublinear-one-expert", ONE_EXPERT_LONG, MOSTLY)
+@SUBLINEAR.competitor("abstract.sublinear-one-expert", experiments.ONE_EXPERT_LONG, MOSTLY)
 @SUBLINEAR.charitable("abstract.sublinear", TANBR_LONG, MOSTLY)
 def slows_down(run) -> np.ndarray:
     quarter = LONG_SLOTS // 4
@@ -49,7 +39,7 @@ def slows_down(run) -> np.ndarray:
 @SUBLINEAR.literal("abstract.sublinear-root", TANBR_LONG, MOSTLY)
 def grows_like_root(run) -> np.ndarray:
     regret = np.maximum(recorded(run, "cumulative_regret")[np.array(SLOTS) - 1], 1e-9)
-    return exponent_over_log(regret, SLOTS) <= 0.5 + TOLERANCE
+    return experiments.exponent_over_log(regret, SLOTS) <= 0.5 + TOLERANCE
 
 
 def claim_saving(statement: Declared, id: str, rival: str, saving: float, role: str = "literal") -> None:
@@ -67,9 +57,8 @@ def saved_as_printed(run) -> np.ndarray:
     return alike(run, [1 - TANBR_SECONDS / min(*TOKEN_SECONDS, *TASK_SECONDS)])
 
 
-for rival in TIMED:
-    role = "charitable" if rival in SEVERAL else "literal"
-    claim_saving(LATENCY, "abstract.latency", rival, SAVING, role)
+for rival in experiments.TIMED:
+    claim_saving(LATENCY, "abstract.latency", rival, SAVING, "charitable" if rival in SEVERAL else "literal")
 
 MEMORY = statement("abstract-memory", module=__name__)
 

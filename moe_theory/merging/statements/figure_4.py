@@ -5,23 +5,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from moe_theory.merging import policies
-from moe_theory.merging.experiments import (
-    FIXED_MERGES,
-    LEARN_NOTHING,
-    MONITORED,
-    MOSTLY,
-    RIVALS,
-    SURFACE,
-    TESTBEDS,
-    lead,
-    recorded,
-)
+from moe_theory.merging import experiments, policies
+from moe_theory.merging.experiments import FIXED_MERGES, MOSTLY, SURFACE, lead, recorded
 from moe_theory.merging.statements.setting import statement
 from moe_theory.verification.statement import Declared
 
 OF_THE_PAPER = (policies.NUCB, policies.AVERAGE)
-NOT_OF_THE_PAPER = tuple(rival for rival in RIVALS if rival not in OF_THE_PAPER)
+NOT_OF_THE_PAPER = tuple(rival for rival in experiments.RIVALS if rival not in OF_THE_PAPER)
 IN_THE_PAPER = (*FIXED_MERGES, policies.NUCB)
 
 
@@ -35,26 +25,22 @@ def claim_gain(
     statement: Declared, id: str, mix: str, rivals: Sequence[str], gain: float, role: str, policy: str = policies.TANBR
 ) -> None:
     """Declare that a policy ends that much more accurate than each rival, on most streams."""
-    runs = TESTBEDS[mix].together(policy, *rivals)
+    runs = experiments.TESTBEDS[mix].together(policy, *rivals)
     statement.claim(id, runs, MOSTLY, role=role, labels=rivals)(ahead_by(gain))
 
 
-def claim_competitors(statement: Declared, id: str, mix: str) -> None:
-    """Declare that policies which learn nothing are ahead like Tanbr."""
-    for policy in LEARN_NOTHING:
-        claim_gain(statement, f"{id}.{policy}", mix, rivals=IN_THE_PAPER, gain=0, role="competitor", policy=policy)
-
-
-def claim_monitored(statement: Declared, id: str, mix: str) -> None:
-    """Declare that Tanbr is ahead with the paper's monitor too."""
-    claim_gain(statement, f"{id}.monitored", mix, rivals=FIXED_MERGES, gain=0, role="charitable", policy=MONITORED)
+def claim_leads(statement: Declared, figure: str, name: str, mix: str) -> None:
+    """Declare that Tanbr is ahead, with the paper's monitor too, and that policies which learn nothing are."""
+    ahead = {"gain": 0, "role": "charitable"}
+    claim_gain(statement, f"{figure}.{name}", mix, rivals=FIXED_MERGES, **ahead)
+    claim_gain(statement, f"{figure}.{name}-nucb", mix, rivals=[policies.NUCB], **ahead)
+    claim_gain(statement, f"{figure}.monitored", mix, rivals=FIXED_MERGES, policy=experiments.MONITORED, **ahead)
+    for policy in experiments.LEARN_NOTHING:
+        claim_gain(statement, f"{figure}.{policy}", mix, rivals=IN_THE_PAPER, gain=0, role="competitor", policy=policy)
 
 
 FIGURE_4 = statement("figure-4", module=__name__)
-claim_gain(FIGURE_4, "figure-4.testbed", "fixed", rivals=FIXED_MERGES, gain=0, role="charitable")
-claim_gain(FIGURE_4, "figure-4.testbed-nucb", "fixed", rivals=[policies.NUCB], gain=0, role="charitable")
-claim_monitored(FIGURE_4, "figure-4", "fixed")
-claim_competitors(FIGURE_4, "figure-4", "fixed")
+claim_leads(FIGURE_4, "figure-4", "testbed", "fixed")
 
 
 def claim_orders(id: str, rivals: Sequence[str], surface: str):

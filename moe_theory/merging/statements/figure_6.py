@@ -3,14 +3,7 @@
 import numpy as np
 
 from moe_theory.merging import uncertainty
-from moe_theory.merging.experiments import (
-    MOSTLY,
-    ROUTED_EXPERTS,
-    ROUTING,
-    STEPS,
-    increases,
-    routed_cell,
-)
+from moe_theory.merging.experiments import MOSTLY, ROUTED_EXPERTS, ROUTING, STEPS, increases, routed_cell
 from moe_theory.merging.statements.setting import statement
 from moe_theory.verification.statement import bound
 
@@ -18,10 +11,7 @@ LEAVES = 20  # feasible ones
 MOST_SECONDS = 0.4e-3
 
 FIGURE_6 = statement("figure-6", module=__name__)
-for form, id in (
-    (uncertainty.DIAGONAL, "figure-6.routing-time"),
-    (uncertainty.EXACT, "figure-6.routing-time-exact"),
-):
+for form, id in ((uncertainty.DIAGONAL, "figure-6.routing-time"), (uncertainty.EXACT, "figure-6.routing-time-exact")):
     largest = ROUTING.at(routed_cell(ROUTED_EXPERTS[-1], form))
     FIGURE_6.literal(id, largest, MOSTLY)(lambda run: seconds(run) < MOST_SECONDS)
 

@@ -2,23 +2,15 @@
 
 import numpy as np
 
-from moe_theory.merging import corrected, theory
-from moe_theory.merging.experiments import (
-    EXACTLY,
-    FREE_TREE,
-    TREES_BY_RATIO,
-    by_ratio,
-    computed,
-    recorded,
-    worst_excess,
-)
+from moe_theory.merging import corrected, experiments, theory
+from moe_theory.merging.experiments import EXACTLY, TREES_BY_RATIO, by_ratio, computed, recorded, worst_excess
 from moe_theory.merging.statements.setting import statement
 from moe_theory.verification.claim import Runs, excess
 from moe_theory.verification.statement import alike
 
 TIMES = np.arange(3, 1025, dtype=float)
 
-LEMMA_2 = statement("lemma-2", module=__name__, free=FREE_TREE)
+LEMMA_2 = statement("lemma-2", module=__name__, free=experiments.FREE_TREE)
 
 
 @LEMMA_2.charitable("lemma-2.depth", by_ratio("deepest"), EXACTLY, instead="lemma-2.right-depth")

@@ -10,8 +10,7 @@ is 2m (1/m)^2 = 2/m, not 1/m.
 
 Robust: any large m. phi has the variance 1/(2m), where (20) assumes 1/(4m). For x = a/sqrt(m) and large m the tail has
 order exp(-a^2)/a, against exp(-2 a^2), so no constant factor helps. The same holds for classes that contain this
-function and have E phi <= b/sqrt(m). Their phi is at least as large, and at eps/2 = a/sqrt(m) with large a > 4 b (20)
-gives at most exp(-9 a^2/8).
+function and have E phi <= b/sqrt(m).
 
 Objection: this changes only the constant under the root of (22). We agree, and the statement holds with m in place of
 2m in the exponent. The value eps = 1 is allowed by (10) at m = 4, as exp(-eps^2 m/2) = e^-2 < 1/4.

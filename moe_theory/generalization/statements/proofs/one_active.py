@@ -39,12 +39,6 @@ def mean_gap(members: list[dict[int, Fraction]]) -> Fraction:
 one, both = mean_gap(constant), mean_gap(constant + shared)
 print(f"free weights: {one} at k = 1; at k = 2 at least {both}")
 holds = one < both
-last = Fraction(0)  # gates of the larger of two logits, their difference being log 2 times c
-for scale in range(1, 40):
-    gate = Fraction(2**scale, 2**scale + 1)
-    holds = holds and gate > last
-    last = gate
-print(f"the larger gate at c = 39: {last}")
 signs = list(product((1, -1), repeat=samples))
 cells = sum(Fraction(abs(s + t) if a == b else 2, 4) for s, t in signs for a in range(2) for b in range(2)) / 16
 equal = sum(Fraction(abs(s + t), 4) for s, t in signs) / 4  # gaps, |sum y f|/(2m)

@@ -10,8 +10,7 @@ two samples. Its mean is (3/2)/4 if all four inputs are in one cell, (3/2 + 1)/4
 With probabilities 1/8, 1/2 and 3/8 the mean is 35/64.
 
 Robust: any constant factor. With T equally likely cells and m >= T samples, E|sum of n signs| >= sqrt(n/2) makes the
-mean of phi at least 3/8 sqrt(T/m). (24) allows at most 1/sqrt(m), a factor of 3/8 sqrt(T). The distribution of inputs
-within the cells does not matter, but the probabilities of the cells do.
+mean of phi at least 3/8 sqrt(T/m). (24) allows at most 1/sqrt(m), a factor of 3/8 sqrt(T).
 
 Objection: two experts in two cells are a toy example. But the step from (30) to (31), which replaces gates that depend
 on the input by one point of the simplex, fails whenever several experts divide the sample.

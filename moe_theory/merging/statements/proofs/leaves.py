@@ -45,8 +45,6 @@ for ratio in (Fraction(3, 10), Fraction(1, 2), Fraction(7, 10), Fraction(9, 10))
             pulls[depth] += 1
             is_split = (own + 1) * SCALE >= threshold(slot, depth, ratio)
             leaves += [(depth + 1, 0)] * 2 if is_split else [(depth, own + 1)]
-    print(
-        f"rho = {ratio}: {len(leaves)} leaves after {MOST} slots of the deepest one, depths 0 to {len(costs)}: {holds}"
-    )
+    print(f"rho = {ratio}: {len(leaves)} leaves after {MOST} slots of the deepest, depths 0 to {len(costs)}: {holds}")
 print("proved: splits are paid for" if holds else "not proved")
 sys.exit(not holds)

@@ -27,8 +27,7 @@ both = set(unit) & set(symmetric)
 least = min(1 - sum(Fraction(part, PARTS) ** 2 for part in x) for x in symmetric)
 print(f"of {len(candidates)} weights {len(unit)} have norm 1 and {len(symmetric)} are symmetric; both: {len(both)}")
 print(f"1 - |x|^2 of symmetric weights, to be 0, is at least {least}")
-row = [Fraction(1), Fraction(1, 2)]  # a candidate of two slots in a row: M is [[a, a], [a, a]]
-kernel = [[row[0], row[0]], [row[0], row[0]]]
+kernel = [[1, 1], [1, 1]]  # M of a candidate of two slots in a row, up to a factor
 determinant = kernel[0][0] * kernel[1][1] - kernel[0][1] * kernel[1][0]
 print(f"determinant of M on a candidate that stays, to be above 0: {determinant}")
 violated = not both and least > 0 and determinant == 0
