@@ -10,6 +10,7 @@ this is (10).
 """
 
 import sys
+from collections import Counter
 from fractions import Fraction
 
 import sympy
@@ -24,5 +25,27 @@ LOG_4 = 1  # below log 4, as e < 4: the series of e is at most 1 + 1 + 1/2 + 1/4
 factor = 1 - Fraction(1, 2 * LOG_4)
 print(f"at m eps^2 = 2 log 4 > {2 * LOG_4} the factor is above {factor}")
 holds = holds and factor >= Fraction(1, 2)
+
+# The same, counted: two cells with an expert +1 or -1 each, labels that are fair coins, all true risks 1/2. The sums of
+# labels (S_1, S_2) walk in the plane; the gap is (|S_1| + |S_2|)/(2m), and S - S' is a walk of 2m steps.
+SAMPLES, GAP = 12, Fraction(1, 2)
+assert SAMPLES * GAP**2 >= 3
+assert 1 + Fraction(3, 2) + Fraction(9, 8) + Fraction(9, 16) > 4  # exp(m eps^2/2) > 4
+
+
+def chance(steps: int, least: Fraction) -> Fraction:
+    """Return the probability that |S_1| + |S_2| >= `least` after this number of steps."""
+    walk = Counter({(0, 0): 1})
+    for _ in range(steps):
+        walk, last = Counter(), walk
+        for (x, y), ways in last.items():
+            for place in ((x + 1, y), (x - 1, y), (x, y + 1), (x, y - 1)):
+                walk[place] += ways
+    return Fraction(sum(ways for (x, y), ways in walk.items() if abs(x) + abs(y) >= least), 4**steps)
+
+
+true, ghost = chance(SAMPLES, 2 * SAMPLES * GAP), chance(2 * SAMPLES, SAMPLES * GAP)
+print(f"two cells, m = {SAMPLES}, eps = {GAP}: {true} on the left, twice {ghost} on the right")
+holds = holds and true <= 2 * ghost
 print("proved: (10) holds" if holds else "not proved")
 sys.exit(not holds)

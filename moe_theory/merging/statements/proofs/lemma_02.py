@@ -14,15 +14,36 @@ additional level, and its log(t/delta) >= log(T/delta) is the wrong way round.
 """
 
 import sys
+from fractions import Fraction
 
 import sympy
 
-rho, s, T, log_s = sympy.symbols("rho s T l", positive=True)  # l = log(s/delta)
+rho, s, T, log_s, depth = sympy.symbols("rho s T l D", positive=True)  # l = log(s/delta)
 left = T * log_s - (s - 1) * (log_s + T / s - 1)  # grows with l, which is at least 1 - 1/s
 least = left.subs(log_s, 1 - 1 / s) - (s - 1) / s
 slope = sympy.diff(sympy.log(1 / rho) - (1 - rho), rho) - (rho - 1) / rho  # falls to 0 at rho = 1
 steps = [sympy.diff(left, log_s) - (T - s + 1), least, slope, sympy.log(1 / rho).subs(rho, 1)]
 holds = all(sympy.simplify(step) == 0 for step in steps)
 print(f"(s - 1) log(T/delta) <= T log(s/delta), log(1/rho) >= 1 - rho: {holds}")
-print("proved: (7) with the clause, and the closed form" if holds else "not proved")
-sys.exit(not holds)
+
+MOST, SCALE = 60, 10**12
+log = [0, 0]  # floors of SCALE log n, 2 atanh(1/(2k + 1)) being log(1 + 1/k): too small by 20 n at most
+for k in range(1, 10 * MOST):
+    log.append(log[-1] + sum(2 * SCALE // ((2 * j + 1) * (2 * k + 1) ** (2 * j + 1)) for j in range(15)))
+met, deepest = 0, 0
+for ratio in (Fraction(1, 5), Fraction(1, 2), Fraction(9, 10)):
+    for inverse in (1, 2, 10):  # 1/delta
+        for first, share in ((2, 1), (3, 1), (6, 1), (2, 9)):  # a half of the root can be split in this slot, if just
+            scale = ratio**2 * (first - 1) * SCALE / (log[first * inverse] + 20 * first * inverse) / share  # A
+            level, pulls = 0, 0  # of the deepest leaf, which is always picked
+            for slot in range(1, MOST + 1):
+                pulls += 1
+                if pulls * SCALE >= scale * log[slot * inverse] / ratio ** (2 * level):
+                    level, pulls = level + 1, 0
+                if level >= 2:  # X >= rho^(-2D)
+                    met, deepest = met + 1, max(deepest, level)
+                    above = scale * (log[slot * inverse] + 20 * slot * inverse)
+                    holds = holds and slot * SCALE * ratio ** (2 * level - 2) >= above
+print(f"the deepest trees up to T = {MOST}, to depth {deepest}, have log X >= 2 D log(1/rho) in {met} slots: {holds}")
+print("proved: (7) with the clause, and the closed form" if holds and met else "not proved")
+sys.exit(not (holds and met))
