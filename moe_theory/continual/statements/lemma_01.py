@@ -21,10 +21,7 @@ SAME_CLUSTER = statement("lemma-1-fewer-experts", module=__name__)
     "lemma-1.same-cluster", experiments.BY_SCALE_FEWER, rate(at_least=1.5), instead="lemma-1.same-cluster-small-noise"
 )
 @SAME_CLUSTER.charitable(
-    "lemma-1.same-cluster-small-noise",
-    experiments.BY_SCALE_NEAR,
-    rate(at_least=1.5),
-    hypotheses=["small-noise"],
+    "lemma-1.same-cluster-small-noise", experiments.BY_SCALE_NEAR, rate(at_least=1.5), hypotheses=["small-noise"]
 )
 def output_gap(run) -> np.ndarray:
     """max_m |h_m(X) - h_m(X~)|."""
