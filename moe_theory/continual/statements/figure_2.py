@@ -94,25 +94,20 @@ RISE.figure("figure-2.fall", experiments.FIGURE_2.at(experiments.MANY), below_ex
 RISE.competitor(
     "figure-2.fall-blind", interventions.FIGURE_2_BLIND.at(experiments.MANY), below_explored, labels=BOTH_METRICS
 )(at_end)
-WORSE.figure("figure-2.termination-forgetting", BOTH, ordering(below=of_rest(FORGETTING)))(of_first(FORGETTING))
-WORSE.figure("figure-2.termination-generalization", BOTH, ordering(below=of_rest(ERROR)))(of_first(ERROR))
-SWINGS.literal("figure-2.oscillation-forgetting", BOTH, ordering(below=of_rest(swing("forgetting"))))(
-    of_first(swing("forgetting"))
-)
-SWINGS.literal("figure-2.oscillation-generalization", BOTH, ordering(below=of_rest(swing("generalization_error"))))(
-    of_first(swing("generalization_error"))
-)
-MISROUTING.figure("figure-2.misrouting", BOTH, ordering(below=of_rest(mean_move)))(of_first(mean_move))
 forgetting_of_first = of_first(FORGETTING)
 error_of_first = of_first(ERROR)
-AGAINST_SINGLE.competitor("figure-2.blind-forgetting", BLIND_AGAINST_ONE, ordering(below=of_rest(FORGETTING)))(
-    forgetting_of_first
-)
-AGAINST_SINGLE.competitor("figure-2.blind-generalization", BLIND_AGAINST_ONE, ordering(below=of_rest(ERROR)))(
-    error_of_first
-)
-AGAINST_SINGLE.figure("figure-2.moe-forgetting", AGAINST_ONE, ordering(below=of_rest(FORGETTING)))(forgetting_of_first)
-AGAINST_SINGLE.figure("figure-2.moe-generalization", AGAINST_ONE, ordering(below=of_rest(ERROR)))(error_of_first)
+less_forgetting = ordering(below=of_rest(FORGETTING))
+less_error = ordering(below=of_rest(ERROR))
+WORSE.figure("figure-2.termination-forgetting", BOTH, less_forgetting)(forgetting_of_first)
+WORSE.figure("figure-2.termination-generalization", BOTH, less_error)(error_of_first)
+for id, name in (("forgetting", "forgetting"), ("generalization", "generalization_error")):
+    smaller_swing = ordering(below=of_rest(swing(name)))
+    SWINGS.literal(f"figure-2.oscillation-{id}", BOTH, smaller_swing)(of_first(swing(name)))
+MISROUTING.figure("figure-2.misrouting", BOTH, ordering(below=of_rest(mean_move)))(of_first(mean_move))
+AGAINST_SINGLE.competitor("figure-2.blind-forgetting", BLIND_AGAINST_ONE, less_forgetting)(forgetting_of_first)
+AGAINST_SINGLE.competitor("figure-2.blind-generalization", BLIND_AGAINST_ONE, less_error)(error_of_first)
+AGAINST_SINGLE.figure("figure-2.moe-forgetting", AGAINST_ONE, less_forgetting)(forgetting_of_first)
+AGAINST_SINGLE.figure("figure-2.moe-generalization", AGAINST_ONE, less_error)(error_of_first)
 
 
 def tolerated(*runs) -> np.ndarray:
@@ -125,9 +120,7 @@ def tolerated(*runs) -> np.ndarray:
     "figure-2.almost-zero",
     AGAINST_ONE,
     bound(at_most=tolerated),
-    labels=[
-        f"{name}, M = {size}" for name, size in itertools.product(("forgetting", "generalization error"), MOE_SIZES)
-    ],
+    labels=[f"{name}, M = {size}" for name, size in itertools.product(BOTH_METRICS, MOE_SIZES)],
 )
 def both_final(*runs) -> np.ndarray:
     pairs = itertools.product(METRICS, runs[: len(MOE_SIZES)])

@@ -6,16 +6,12 @@ from moe_theory.continual import experiments, interventions
 from moe_theory.continual.statements.setting import statement
 from moe_theory.verification.statement import equality, ordering
 
-FIRST, *OTHERS = experiments.THRESHOLDS
-# Gamma > lambda, and Gamma <= lambda
-LARGE = (FIRST, OTHERS[0])
-SMALL = OTHERS[1:]
+THRESHOLDS = list(experiments.THRESHOLDS)  # two with Gamma > lambda, and two with Gamma <= lambda
 FORGETTING_MARGIN = 0.05  # of the gap between tasks: our reading of robust
 
 FORGETTING = statement("figure-9-forgetting", module=__name__)
 GENERALIZATION_ERROR = statement("figure-9-generalization-error", module=__name__)
 DIVERSITY = statement("figure-9-diversity", module=__name__)
-
 
 final_forgetting, final_error = (experiments.final(name) for name in ("forgetting", "generalization_error"))
 
@@ -27,13 +23,13 @@ def mean_error(runs) -> np.ndarray:
 
 @FORGETTING.figure(
     "figure-9.forgetting",
-    experiments.FIGURE_9.together(*experiments.THRESHOLDS),
+    experiments.FIGURE_9.together(*THRESHOLDS),
     equality(
         lambda first, *others: final_forgetting(first)[None],
         margin=FORGETTING_MARGIN,
         scale=lambda first, *others: experiments.task_gap(first)[None],
     ),
-    labels=OTHERS,
+    labels=THRESHOLDS[1:],
 )
 def forgetting_of_others(first, *others) -> np.ndarray:
     return np.stack([final_forgetting(run) for run in others])
@@ -43,14 +39,11 @@ below_large = ordering(below=lambda *runs: mean_error(runs[:2]))
 
 
 @GENERALIZATION_ERROR.figure(
-    "figure-9.generalization",
-    experiments.FIGURE_9.together(*LARGE, *SMALL),
-    below_large,
-    labels=["Gamma at most lambda"],
+    "figure-9.generalization", experiments.FIGURE_9.together(*THRESHOLDS), below_large, labels=["Gamma at most lambda"]
 )
 @GENERALIZATION_ERROR.literal(
     "figure-9.generalization-short",
-    interventions.FIGURE_9_SHORT.together(*LARGE, *SMALL),
+    interventions.FIGURE_9_SHORT.together(*THRESHOLDS),
     below_large,
     labels=["Gamma at most lambda"],
 )

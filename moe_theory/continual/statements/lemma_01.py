@@ -11,6 +11,7 @@ from moe_theory.verification.statement import counterexample, probability, rate
 
 SAME_SIGNAL = statement("lemma-1-more-experts", module=__name__)
 SAME_CLUSTER = statement("lemma-1-fewer-experts", module=__name__)
+RARELY = probability(at_most=experiments.FAILURE)
 
 
 @SAME_SIGNAL.literal("lemma-1.same-signal", experiments.BY_SCALE, rate(at_least=1.5), instead="lemma-1.small-noise")
@@ -21,22 +22,14 @@ SAME_CLUSTER = statement("lemma-1-fewer-experts", module=__name__)
     "lemma-1.same-cluster", experiments.BY_SCALE_FEWER, rate(at_least=1.5), instead="lemma-1.same-cluster-small-noise"
 )
 @SAME_CLUSTER.charitable(
-    "lemma-1.same-cluster-small-noise",
-    experiments.BY_SCALE_NEAR,
-    rate(at_least=1.5),
-    hypotheses=["small-noise"],
+    "lemma-1.same-cluster-small-noise", experiments.BY_SCALE_NEAR, rate(at_least=1.5), hypotheses=["small-noise"]
 )
 def output_gap(run) -> np.ndarray:
     """max_m |h_m(X) - h_m(X~)|."""
     return np.abs(np.diff(experiments.gate_output_pairs(run), axis=1)).max(axis=(1, 2))
 
 
-@SAME_SIGNAL.literal(
-    "lemma-1.probability",
-    experiments.BY_SCALE,
-    probability(at_most=experiments.FAILURE),
-    instead="lemma-1.small-noise-probability",
-)
+@SAME_SIGNAL.literal("lemma-1.probability", experiments.BY_SCALE, RARELY, instead="lemma-1.small-noise-probability")
 def exceeds_proof(run) -> np.ndarray:
     size = run.records.gate_size.max(axis=0).astype(np.float64)
     entries = experiments.ROUTER_DIMS.num_samples * experiments.ROUTER_DIMS.num_features
@@ -52,10 +45,7 @@ def exceeds_product(run) -> np.ndarray:
 
 
 @SAME_SIGNAL.replacement(
-    "lemma-1.small-noise-probability",
-    experiments.BY_SCALE_QUIET,
-    probability(at_most=experiments.FAILURE),
-    hypotheses=["constant-strength"],
+    "lemma-1.small-noise-probability", experiments.BY_SCALE_QUIET, RARELY, hypotheses=["constant-strength"]
 )
 def exceeds_tail(run) -> np.ndarray:
     norms = np.sqrt(np.sum(experiments.gates_of(run) ** 2, axis=1))  # (M, B)

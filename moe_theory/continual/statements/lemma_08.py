@@ -7,6 +7,7 @@ from moe_theory.continual.statements.setting import statement
 from moe_theory.verification.statement import limit_rate, probability, rate
 
 LEMMA_8 = statement("lemma-8", module=__name__)
+RARELY = probability(at_most=experiments.FAILURE)
 
 
 def share_gaps(run) -> np.ndarray:
@@ -32,17 +33,9 @@ def largest_gap(run) -> np.ndarray:
     return share_gaps(run).max(axis=0)
 
 
-@LEMMA_8.step(
-    "lemma-8.hoeffding",
-    experiments.BY_EXPERTS,
-    probability(at_most=experiments.FAILURE),
-    instead="lemma-8.independent-hoeffding",
-)
+@LEMMA_8.step("lemma-8.hoeffding", experiments.BY_EXPERTS, RARELY, instead="lemma-8.independent-hoeffding")
 @LEMMA_8.replacement(
-    "lemma-8.independent-hoeffding",
-    experiments.BY_EXPERTS_BLIND,
-    probability(at_most=experiments.FAILURE),
-    hypotheses=["large-perturbation"],
+    "lemma-8.independent-hoeffding", experiments.BY_EXPERTS_BLIND, RARELY, hypotheses=["large-perturbation"]
 )
 def exceeds_hoeffding(run) -> np.ndarray:
     """Whether some expert's share is farther from 1/M than (ln(2M/delta) / (2 T1))^0.5."""

@@ -46,32 +46,25 @@ CLUSTERS = statement(
 )
 CLUSTERS.also("lemma-11.product", role="step")
 CLUSTERS.also("lemma-11.union", role="step")
+MOSTLY = probability(at_least=1 - experiments.FAILURE)
 
 
 @TASKS.charitable(
     "lemma-11.tasks",
     OF_TASKS,
-    probability(at_least=1 - experiments.FAILURE),
+    MOSTLY,
     labels=lambda run: [f"N = {int(run.params.num_clusters)}, M = {int(run.params.num_experts)}"],
     instead="lemma-11.two-tasks",
 )
-@TASKS.intervention(
-    "lemma-11.tasks-later",
-    LATER_TASKS,
-    probability(at_least=1 - experiments.FAILURE),
-)
+@TASKS.intervention("lemma-11.tasks-later", LATER_TASKS, MOSTLY)
 @CLUSTERS.charitable(
     "lemma-11.clusters",
     OF_CLUSTERS,
-    probability(at_least=1 - experiments.FAILURE),
+    MOSTLY,
     labels=lambda run: [f"K = {int(run.params.num_clusters)}, M = {int(run.params.num_experts)}"],
     instead="lemma-11.two-clusters",
 )
-@CLUSTERS.intervention(
-    "lemma-11.clusters-later",
-    LATER_CLUSTERS,
-    probability(at_least=1 - experiments.FAILURE),
-)
+@CLUSTERS.intervention("lemma-11.clusters-later", LATER_CLUSTERS, MOSTLY)
 def no_set_is_empty(run) -> np.ndarray:
     sets = run.records.sets[np.searchsorted(run.rounds, experiments.stage_rounds(run.params))][
         : int(run.params.num_experts)

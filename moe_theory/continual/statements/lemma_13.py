@@ -16,8 +16,4 @@ def is_always_separated(run) -> np.ndarray:
     return run.state.is_separated
 
 
-claim_competitors(
-    is_always_separated,
-    {"lemma-13.tasks": TASKS, "lemma-13.clusters": CLUSTERS},
-    UNEARNED,
-)
+claim_competitors(is_always_separated, {"lemma-13.tasks": TASKS, "lemma-13.clusters": CLUSTERS}, UNEARNED)

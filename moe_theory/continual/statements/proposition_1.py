@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from moe_theory.continual import experiments, interventions
+from moe_theory.continual.experiments import LIKELY
 from moe_theory.continual.statements.setting import statement
 from moe_theory.continual.theory import error_contraction
 from moe_theory.runs import Run
@@ -17,6 +18,7 @@ from moe_theory.verification.statement import Criterion, Declared, bound, equali
 UNCHANGED = 1e-3  # of the truths' root mean square: what counts as no move in float32
 HARDLY = 0.9  # of the error of random tasks: what counts as no specialisation
 LEARNED = 1e-4  # of the truths' mean square: squared errors below are too near to rounding for a ratio
+MORE = ["more-experts-than-tasks"]
 MANY = experiments.LIMIT_MANY
 FEW = experiments.LIMIT_FEW
 SMALLEST = MANY.experiment.at(experiments.specialization_cell(experiments.MANY_EXPERTS, experiments.LIMIT_SCALES[0]))
@@ -37,8 +39,8 @@ CLUSTER_MODELS = statement("proposition-1-fewer-experts-model", module=__name__)
 CLUSTER_MODELS.also("proposition-1.contraction", role="corrected")
 
 
-@TASK_SETS.charitable("proposition-1.sets-tasks", MANY, experiments.LIKELY)
-@CLUSTER_SETS.charitable("proposition-1.sets-clusters", FEW, experiments.LIKELY)
+@TASK_SETS.charitable("proposition-1.sets-tasks", MANY, LIKELY)
+@CLUSTER_SETS.charitable("proposition-1.sets-clusters", FEW, LIKELY)
 def is_always_stable(run) -> np.ndarray:
     return run.state.is_stable
 
@@ -47,7 +49,7 @@ def claim_competitors(
     measure: Callable[[Run], np.ndarray],
     cases: Mapping[str, Declared],
     rivals: Mapping[str, Sequence[Selection]],
-    criterion: Criterion = experiments.LIKELY,
+    criterion: Criterion = LIKELY,
 ) -> None:
     """Claim of each rival, with M > N and M < N, both cases of a statement on Algorithm 1, by their claims' ids."""
     for name, runs in rivals.items():
@@ -56,31 +58,13 @@ def claim_competitors(
 
 
 claim_competitors(
-    is_always_stable,
-    {"proposition-1.sets-tasks": TASK_SETS, "proposition-1.sets-clusters": CLUSTER_SETS},
-    UNEARNED,
+    is_always_stable, {"proposition-1.sets-tasks": TASK_SETS, "proposition-1.sets-clusters": CLUSTER_SETS}, UNEARNED
 )
 
 
-@TASK_MODELS.charitable(
-    "proposition-1.unchanged",
-    MANY,
-    experiments.LIKELY,
-    hypotheses=["more-experts-than-tasks"],
-    instead="proposition-1.contraction",
-)
-@TASK_MODELS.intervention(
-    "proposition-1.unchanged-apart",
-    interventions.APART_MANY,
-    experiments.LIKELY,
-    hypotheses=["more-experts-than-tasks"],
-)
-@TASK_MODELS.suspect(
-    "proposition-1.unchanged-at-once",
-    interventions.AT_ONCE_MANY,
-    experiments.LIKELY,
-    hypotheses=["more-experts-than-tasks"],
-)
+@TASK_MODELS.charitable("proposition-1.unchanged", MANY, LIKELY, hypotheses=MORE, instead="proposition-1.contraction")
+@TASK_MODELS.intervention("proposition-1.unchanged-apart", interventions.APART_MANY, LIKELY, hypotheses=MORE)
+@TASK_MODELS.suspect("proposition-1.unchanged-at-once", interventions.AT_ONCE_MANY, LIKELY, hypotheses=MORE)
 def is_unchanged(run) -> np.ndarray:
     return run.state.drift <= UNCHANGED * experiments.truth_length(run)
 
@@ -118,8 +102,8 @@ def remaining_errors(run) -> np.ndarray:
     return np.sum(np.where(repeats, run.records.error / np.where(repeats, before, 1), 0), axis=0)
 
 
-@TASK_SETS.step("proposition-1.order-tasks", MANY, experiments.LIKELY)
-@CLUSTER_SETS.step("proposition-1.order-clusters", FEW, experiments.LIKELY)
+@TASK_SETS.step("proposition-1.order-tasks", MANY, LIKELY)
+@CLUSTER_SETS.step("proposition-1.order-clusters", FEW, LIKELY)
 def is_ordered_after_exploration(run) -> np.ndarray:
     return run.state.was_ordered
 

@@ -19,7 +19,8 @@ BY_MANY = experiments.ENDLESS_MANY
 BY_FEW = experiments.ENDLESS_FEW
 BY_MANY_LONG = experiments.RETURN_MANY
 BY_FEW_LONG = experiments.RETURN_FEW
-SAME_EXPONENT = 1.375  # (1.5 + 1.25) / 2, of a step eta sigma_0 of the gates and of lambda
+STATED = limit_rate(at_least=1.75)
+DIFFUSED = limit_rate(equal=1.375)  # (1.5 + 1.25) / 2, of a step eta sigma_0 of the gates and of lambda
 
 SAME_SET = statement("proposition-2-more-experts-same-set", module=__name__)
 OTHER_SET = statement("proposition-2-more-experts-other-set", module=__name__)
@@ -65,23 +66,14 @@ ANY_STAYS = no_growth(any_gap)
 
 SAME_SET.charitable("proposition-2.same-set-slow", experiments.SLOW_MANY.jointly(), OWN_STAYS)(SMALLER_OWN)
 SAME_SET_FEW.charitable("proposition-2.same-set-clusters-slow", experiments.SLOW_FEW.jointly(), OWN_STAYS)(SMALLER_OWN)
-SAME_SET.literal("proposition-2.same-set", BY_MANY, limit_rate(at_least=1.75), instead="proposition-2.same-set-order")(
-    own_gap
-)
-SAME_SET.claim(
-    "continual.proposition-2.same-set-still", interventions.STILL_MANY, limit_rate(at_least=1.75), role="ours"
-)(own_gap)
-SAME_SET_FEW.claim(
-    "continual.proposition-2.same-set-clusters-still", interventions.STILL_FEW, limit_rate(at_least=1.75), role="ours"
-)(own_gap)
+SAME_SET.literal("proposition-2.same-set", BY_MANY, STATED, instead="proposition-2.same-set-order")(own_gap)
+SAME_SET.ours("proposition-2.same-set-still", interventions.STILL_MANY, STATED)(own_gap)
+SAME_SET_FEW.ours("proposition-2.same-set-clusters-still", interventions.STILL_FEW, STATED)(own_gap)
 SAME_SET_FEW.literal(
-    "proposition-2.same-set-clusters",
-    BY_FEW,
-    limit_rate(at_least=1.75),
-    instead="proposition-2.same-set-clusters-order",
+    "proposition-2.same-set-clusters", BY_FEW, STATED, instead="proposition-2.same-set-clusters-order"
 )(own_gap)
-SAME_SET.replacement("proposition-2.same-set-order", BY_MANY, limit_rate(equal=SAME_EXPONENT))(own_gap)
-SAME_SET_FEW.replacement("proposition-2.same-set-clusters-order", BY_FEW, limit_rate(equal=SAME_EXPONENT))(own_gap)
+SAME_SET.replacement("proposition-2.same-set-order", BY_MANY, DIFFUSED)(own_gap)
+SAME_SET_FEW.replacement("proposition-2.same-set-clusters-order", BY_FEW, DIFFUSED)(own_gap)
 OTHER_SET.charitable(
     "proposition-2.other-set", BY_MANY, limit_rate(equal=0.75), instead="proposition-2.other-set-order"
 )(other_gap)
@@ -101,14 +93,9 @@ claim_competitors(
     {"blind": BLIND_AND_SLOW},
     ANY_STAYS,
 )
-ALL.literal(
-    "proposition-2.all-experts", BY_MANY_LONG, limit_rate(at_least=1.75), instead="proposition-2.all-experts-order"
-)(any_gap)
+ALL.literal("proposition-2.all-experts", BY_MANY_LONG, STATED, instead="proposition-2.all-experts-order")(any_gap)
 ALL_FEW.literal(
-    "proposition-2.all-experts-clusters",
-    BY_FEW_LONG,
-    limit_rate(at_least=1.75),
-    instead="proposition-2.all-experts-clusters-order",
+    "proposition-2.all-experts-clusters", BY_FEW_LONG, STATED, instead="proposition-2.all-experts-clusters-order"
 )(any_gap)
 ALL.replacement("proposition-2.all-experts-order", BY_MANY_LONG, limit_rate(at_least=1.0))(any_gap)
 ALL_FEW.replacement("proposition-2.all-experts-clusters-order", BY_FEW_LONG, limit_rate(at_least=1.0))(any_gap)

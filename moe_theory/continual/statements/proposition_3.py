@@ -3,6 +3,7 @@
 import numpy as np
 
 from moe_theory.continual import experiments, interventions
+from moe_theory.continual.experiments import UNLIKELY
 from moe_theory.continual.statements.proposition_1 import claim_competitors
 from moe_theory.continual.statements.setting import statement
 from moe_theory.core.routes import own_share
@@ -11,9 +12,8 @@ from moe_theory.verification.statement import bound, equality, probability, rang
 MANY = experiments.SPECIALIZATION.over(experiments.MANY_SMALLEST)
 FEW = experiments.SPECIALIZATION.over(experiments.FEW_SMALLEST)
 AT_FIGURE_2 = experiments.SPECIALIZATION.over(experiments.MANY_FIGURE_2 + experiments.FEW_FIGURE_2)
-SHARE_MARGIN = 0.1  # of a share 1/|M_n|
-REDUCED_MARGIN = 0.05  # of all arrivals
-
+MORE = ["more-experts-than-tasks"]
+FEWER = ["fewer-experts-than-tasks"]
 
 TERMINATION = statement("proposition-3-termination", module=__name__)
 TASKS = statement("proposition-3-more-experts", module=__name__)
@@ -58,39 +58,12 @@ def tolerated_outside(run) -> np.ndarray:
     return experiments.FAILURE * share(fixed(run))
 
 
-@TASKS.charitable(
-    "proposition-3.inside-tasks", experiments.LIMIT_MANY, experiments.UNLIKELY, hypotheses=["more-experts-than-tasks"]
-)
-@CLUSTERS.charitable(
-    "proposition-3.inside-clusters",
-    experiments.LIMIT_FEW,
-    experiments.UNLIKELY,
-    hypotheses=["fewer-experts-than-tasks"],
-)
-@TASKS.intervention(
-    "proposition-3.inside-tasks-apart",
-    interventions.QUIET_APART_MANY,
-    experiments.UNLIKELY,
-    hypotheses=["more-experts-than-tasks"],
-)
-@CLUSTERS.intervention(
-    "proposition-3.inside-clusters-apart",
-    interventions.QUIET_APART_FEW,
-    experiments.UNLIKELY,
-    hypotheses=["fewer-experts-than-tasks"],
-)
-@TASKS.suspect(
-    "proposition-3.inside-tasks-quiet",
-    interventions.QUIET_MANY,
-    experiments.UNLIKELY,
-    hypotheses=["more-experts-than-tasks"],
-)
-@CLUSTERS.suspect(
-    "proposition-3.inside-clusters-quiet",
-    interventions.QUIET_FEW,
-    experiments.UNLIKELY,
-    hypotheses=["fewer-experts-than-tasks"],
-)
+@TASKS.charitable("proposition-3.inside-tasks", experiments.LIMIT_MANY, UNLIKELY, hypotheses=MORE)
+@CLUSTERS.charitable("proposition-3.inside-clusters", experiments.LIMIT_FEW, UNLIKELY, hypotheses=FEWER)
+@TASKS.intervention("proposition-3.inside-tasks-apart", interventions.QUIET_APART_MANY, UNLIKELY, hypotheses=MORE)
+@CLUSTERS.intervention("proposition-3.inside-clusters-apart", interventions.QUIET_APART_FEW, UNLIKELY, hypotheses=FEWER)
+@TASKS.suspect("proposition-3.inside-tasks-quiet", interventions.QUIET_MANY, UNLIKELY, hypotheses=MORE)
+@CLUSTERS.suspect("proposition-3.inside-clusters-quiet", interventions.QUIET_FEW, UNLIKELY, hypotheses=FEWER)
 def is_soon_outside(run) -> np.ndarray:
     return run.state.was_outside
 
@@ -115,23 +88,12 @@ def bounded_share(run) -> np.ndarray:
     return share(contested(run) * np.minimum(1 / np.maximum(run.records.set_size, 1) + gap, 1))
 
 
-@TASKS.literal(
-    "proposition-3.uniform-tasks",
-    MANY,
-    equality(even_share, margin=SHARE_MARGIN),
-    hypotheses=["more-experts-than-tasks"],
-    instead="proposition-3.leader",
-)
-@CLUSTERS.literal(
-    "proposition-3.uniform-clusters",
-    FEW,
-    equality(even_share, margin=SHARE_MARGIN),
-    hypotheses=["fewer-experts-than-tasks"],
-    instead="proposition-3.leader",
-)
-@TASKS.ours(
-    "proposition-3.uniform-own", AT_FIGURE_2, equality(even_share, margin=SHARE_MARGIN), instead="proposition-3.leader"
-)
+EVEN = equality(even_share, margin=0.1)  # of a share 1/|M_n|
+
+
+@TASKS.literal("proposition-3.uniform-tasks", MANY, EVEN, hypotheses=MORE, instead="proposition-3.leader")
+@CLUSTERS.literal("proposition-3.uniform-clusters", FEW, EVEN, hypotheses=FEWER, instead="proposition-3.leader")
+@TASKS.ours("proposition-3.uniform-own", AT_FIGURE_2, EVEN, instead="proposition-3.leader")
 @TASKS.replacement(
     "proposition-3.leader",
     experiments.SPECIALIZATION.over(
@@ -148,17 +110,14 @@ def reduced_share(run) -> np.ndarray:
     return own_share(run.records.task, run.records.reduced_expert, run.state.pool.clusters)
 
 
+AS_REDUCED = equality(reduced_share, margin=0.05, scale=1.0)  # of all arrivals
+
+
 @TASKS.replacement(
-    "proposition-3.reduced-tasks",
-    experiments.DRIVE_GRID.over(experiments.DRIVES_MANY),
-    equality(reduced_share, margin=REDUCED_MARGIN, scale=1.0),
-    hypotheses=["more-experts-than-tasks"],
+    "proposition-3.reduced-tasks", experiments.DRIVE_GRID.over(experiments.DRIVES_MANY), AS_REDUCED, hypotheses=MORE
 )
 @CLUSTERS.replacement(
-    "proposition-3.reduced-clusters",
-    experiments.DRIVE_GRID.over(experiments.DRIVES_FEW),
-    equality(reduced_share, margin=REDUCED_MARGIN, scale=1.0),
-    hypotheses=["fewer-experts-than-tasks"],
+    "proposition-3.reduced-clusters", experiments.DRIVE_GRID.over(experiments.DRIVES_FEW), AS_REDUCED, hypotheses=FEWER
 )
 @ranged(0, 1)
 def full_share(run) -> np.ndarray:

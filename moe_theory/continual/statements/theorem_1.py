@@ -12,8 +12,7 @@ JUST_AFTER = (50, 60, 70, 80, 90, 100)  # rounds soon after T1 = 40, where the m
 AFTER = (50, 70, 100)  # of these, where what routes make of tasks is compared
 ROUNDS = (100, 200, 500, 1000, 2000)  # rounds at which the theorem is tested, the last being the paper's T
 BY_ROUNDS = experiments.by_rounds(experiments.FIGURE_2, experiments.MANY, *ROUNDS)
-
-
+EXPLORED = experiments.SPECIALIZATION.over(experiments.MANY_SMALLEST + experiments.MANY_FIGURE_2)
 ROUTES_MARGIN = 0.02  # of what is expected: what a route says about the features is left out
 
 FORGETTING = statement("theorem-1-forgetting", module=__name__)
@@ -43,24 +42,14 @@ def even_share(run) -> np.ndarray:
     return explored_pairs(run)[0].mean(axis=0) / run.state.pool.truths.shape[0]
 
 
-@FORGETTING.replacement(
-    "theorem-1.repeats",
-    experiments.SPECIALIZATION.over(experiments.MANY_SMALLEST + experiments.MANY_FIGURE_2),
-    bound(at_most=even_share),
-    hypotheses=["norm-not-squared"],
-)
+@FORGETTING.replacement("theorem-1.repeats", EXPLORED, bound(at_most=even_share), hypotheses=["norm-not-squared"])
 @ranged(0, 1)
 def repeats(run) -> np.ndarray:
     rows = slice(experiments.stage_rounds(run.params))
     return np.mean(experiments.repeats_of(run)[rows], axis=0)
 
 
-@FORGETTING.step(
-    "theorem-1.equation-43",
-    experiments.SPECIALIZATION.over(experiments.MANY_SMALLEST + experiments.MANY_FIGURE_2),
-    bound(at_most=random_distance),
-    instead="theorem-1.repeats",
-)
+@FORGETTING.step("theorem-1.equation-43", EXPLORED, bound(at_most=random_distance), instead="theorem-1.repeats")
 def met_distance(run) -> np.ndarray:
     has_met, distance = explored_pairs(run)
     return np.mean(np.where(has_met, distance, 0), axis=0)
@@ -105,15 +94,12 @@ for printed, id, name, rounds in (
     )
 
 ALONG_FEW_SAMPLES = equality(lambda run: experiments.given_routes_of(run).forgetting[-1], margin=ROUTES_MARGIN)
-FORGETTING.claim(
-    "continual.theorem-1.forgetting-few-samples", experiments.FEW_SAMPLES.at("M = 12"), ALONG_FEW_SAMPLES, role="ours"
-)(experiments.final("forgetting"))
-FORGETTING.claim(
-    "continual.theorem-1.forgetting-expected-costs",
-    interventions.EXPECTED_COSTS.at("M = 12"),
-    ALONG_FEW_SAMPLES,
-    role="ours",
-)(experiments.final("forgetting"))
+FORGETTING.ours("theorem-1.forgetting-few-samples", experiments.FEW_SAMPLES.at("M = 12"), ALONG_FEW_SAMPLES)(
+    experiments.final("forgetting")
+)
+FORGETTING.ours("theorem-1.forgetting-expected-costs", interventions.EXPECTED_COSTS.at("M = 12"), ALONG_FEW_SAMPLES)(
+    experiments.final("forgetting")
+)
 
 REDUCED = equality(experiments.final("reduced_error"), margin=0.05, scale=experiments.task_gap)
 GENERALIZATION_ERROR.replacement(

@@ -17,8 +17,10 @@ EXPLORATION = statement("theorem-2-forgetting-exploration", module=__name__)
 FORGETTING = statement("theorem-2-forgetting", module=__name__)
 GENERALIZATION_ERROR = statement("theorem-2-generalization-error", module=__name__)
 
-
+later_forgetting = experiments.metric("forgetting", *ROUNDS)
 later_error = experiments.metric("generalization_error", *ROUNDS)
+below_22 = bound(at_most=experiments.printed("generalization_error", *ROUNDS, form=theory.theorem_2))
+appendix = functools.partial(theory.theorem_2, form="appendix")
 
 EXPLORATION.charitable(
     "theorem-2.exploration-forgetting",
@@ -28,39 +30,28 @@ EXPLORATION.charitable(
 )(experiments.metric("forgetting", *EXPLORING))
 FORGETTING.literal(
     "theorem-2.forgetting", BY_ROUNDS, bound(at_most=experiments.printed("forgetting", *ROUNDS, form=theory.theorem_2))
-)(experiments.metric("forgetting", *ROUNDS))
+)(later_forgetting)
 FORGETTING.charitable(
     "theorem-2.forgetting-exponent",
     BY_ROUNDS,
     bound(at_most=experiments.printed("forgetting", *ROUNDS, form=corrected.theorem_2)),
     instead="theorem-2.forgetting-given-routes",
-)(experiments.metric("forgetting", *ROUNDS))
+)(later_forgetting)
 GENERALIZATION_ERROR.charitable(
-    "theorem-2.generalization-error",
-    BY_ROUNDS,
-    bound(at_most=experiments.printed("generalization_error", *ROUNDS, form=theory.theorem_2)),
-    instead="theorem-2.error-given-routes",
+    "theorem-2.generalization-error", BY_ROUNDS, below_22, instead="theorem-2.error-given-routes"
 )(later_error)
 for role, id, runs in (
     (Role.INTERVENTION, "sorted-gaussian", interventions.BOTH),
     (Role.SUSPECT, "sorted", interventions.SORTED_LATER),
     (Role.SUSPECT, "gaussian", interventions.GAUSSIAN),
 ):
-    GENERALIZATION_ERROR.claim(
-        f"theorem-2.generalization-error-{id}",
-        experiments.by_rounds(runs, experiments.FEW, *ROUNDS),
-        bound(at_most=experiments.printed("generalization_error", *ROUNDS, form=theory.theorem_2)),
-        role=role,
-    )(later_error)
+    rounds_of_runs = experiments.by_rounds(runs, experiments.FEW, *ROUNDS)
+    GENERALIZATION_ERROR.claim(f"theorem-2.generalization-error-{id}", rounds_of_runs, below_22, role=role)(later_error)
 GENERALIZATION_ERROR.literal(
     "theorem-2.generalization-error-appendix",
     BY_ROUNDS,
-    bound(
-        at_most=experiments.printed(
-            "generalization_error", *ROUNDS, form=functools.partial(theory.theorem_2, form="appendix")
-        )
-    ),
-)(experiments.metric("generalization_error", *ROUNDS))
+    bound(at_most=experiments.printed("generalization_error", *ROUNDS, form=appendix)),
+)(later_error)
 for printed, id, name, rounds in (
     (EXPLORATION, "theorem-2.exploration-given-routes", "forgetting", EXPLORING),
     (FORGETTING, "theorem-2.forgetting-given-routes", "forgetting", AFTER),

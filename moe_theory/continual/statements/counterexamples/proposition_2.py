@@ -1,8 +1,7 @@
 """Counterexample to (35), (12) across sets, and (13): how gaps shrink with sigma_0 without termination.
 
 20 runs at once of Algorithm 1 with 6 experts and three orthonormal clusters. A cluster has one task (M > N = 3), or
-three tasks within sigma_0^1.5 and with one signal (M < N = 9). Exits 0 if no multiple of the stated order bounds the
-gaps.
+three tasks within sigma_0^1.5 and with one signal (M < N = 9). Exits 0 if no multiple of the stated orders bounds them.
 """
 
 import sys

@@ -15,8 +15,7 @@ alone (Aharoni, Duchet, Wajnryb 1984).
 
 Robust: Routes that see noise only through its round's sum and past moves, lambda, Gamma, any eta, alpha below their
 orders, t without end. For s >= 3 any signals, sigma_t > 0. W = O(sigma_0), as w_n is N(0, sigma_0^2) in the paper's
-proof of Lemma 5. Z = O(1) is the paper's |X|_inf = O(1). In mean square over the rounds |dw| <= 2 W for every s, on
-every path.
+proof of Lemma 5. Z = O(1) is the paper's |X|_inf = O(1). In mean square over rounds |dw| <= 2 W for every s and path.
 
 Caveat: If s >= 2 the bound is O(sigma_0 (ln T/sigma_0)^.5). If s = 1, signals are fixed as sigma_0 falls. K may grow
 without bound as two come together, as in a cluster for M < N. s = 2 is proved up to t1 only, for fixed M, sigma_t =

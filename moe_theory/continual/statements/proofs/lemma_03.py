@@ -42,7 +42,6 @@ def square_of_move(first, second):
 
 
 mean = sum(square_of_move(first, second) for first in LINES for second in LINES) / 16
-print(f"mean squared move at the repeat: {mean} sigma_0^2")
-print("Lemma 3 says 0")
+print(f"mean squared move at the repeat: {mean} sigma_0^2; Lemma 3 says 0")
 print("violated: the expert moves" if mean > 0 else "not violated")
 sys.exit(mean == 0)

@@ -3,8 +3,7 @@
 Claim. Let z be the features' sum. The gradients of the task loss (8) in all gates add up to 0. Proof. (a) Add one
 vector a to every gate. Each output h_m rises by the same a'z, and the softmax (2) stays as it is. (b) Of the loss only
 the softmax depends on the round's gates. The moves in (6) and the shares f_t in (7) are fixed once m_t is chosen, and
-(3) contains no gates. (c) So the loss is constant along a, and its derivative a'(sum of all gradients) is 0. a is
-arbitrary.
+(3) contains no gates. (c) So the loss is constant along a, and its derivative a'(sum of gradients) is 0 for any a.
 
 In the paper's own terms, let p be the softmax of m_t. The gradients are c p (1 - p) z for m_t, and - c p pi_m z for any
 other, c = |dw| + alpha M f / t. The pi_m of the others add up to 1 - p. So the sum is c p (1 - p) z - c p (1 - p) z.
@@ -34,6 +33,5 @@ share, cost, others = sp.symbols("p c q", positive=True)  # for any number of ex
 left.append(sp.expand((cost * share * (1 - share) - cost * share * others).subs(others, 1 - share)))
 found = ", ".join(map(str, set(left)))
 print(f"sums of the gradients over {EXPERTS} experts, and gradients less their closed form: {found}")
-print(f"printed: 0, whichever of {EXPERTS} experts is chosen and every entry of z")
 print("proved: the gradients add up to 0" if set(left) == {0} else "not proved")
 sys.exit(set(left) != {0})

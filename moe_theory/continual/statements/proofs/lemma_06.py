@@ -45,7 +45,6 @@ W, LAMBDA, HALF, grown = Fraction(1), Fraction(5, 4), Fraction(1, 2), Fraction(5
 terms = [LAMBDA + W - grown, 2 * HALF + LAMBDA, HALF + 2 * W - grown, 4 * HALF]
 print(f"identities, each 0: {', '.join(map(str, left))}")
 print(f"after sigma_0^-{grown} T1 rounds S is O(sigma_0^{min(terms)}), a gate's entry O(sigma_0^{min(terms) / 2})")
-print(f"printed: O(sigma_0^{HALF})")
 is_proved = set(left) == {0} and min(terms) / 2 >= HALF
 print("proved: O(sigma_0^.5) up to sigma_0^-1.25 T1 rounds" if is_proved else "not proved")
 sys.exit(not is_proved)

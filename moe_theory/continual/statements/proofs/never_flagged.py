@@ -38,7 +38,6 @@ for power in (6, 9, 12):
     growth = (shares + moves / (root * experts)) / (experts - 1) / (1 - height)  # exp(H) <= 1/(1 - H)
     trails, reach = root * root * (COSINE - growth), 20 * scale / fourth  # lambda + Gamma, 10 sigma_0^1.25 each
     is_violated = is_violated and 0 < height < 1 and trails > reach
-    print(f"sigma_0 = 10^-{4 * power}, M = {experts}: A trails by over {trails // reach} times lambda + Gamma")
-    print(f"    in all rounds up to {last}, 10 T2")
+    print(f"sigma_0 = 10^-{4 * power}, M = {experts}: A trails by over {trails // reach} (lambda + Gamma) up to 10 T2")
 print("violated: gates are not fixed by T2, whatever its constant" if is_violated else "not violated")
 sys.exit(not is_violated)

@@ -5,8 +5,7 @@ Claim. Round 1 raises the chosen expert's output for v_2 and lowers all others',
 outputs are 0 and each softmax is 1/3. The chosen expert learns w_1: it moves by sigma_0. It has all tasks so far, f_1 =
 1, so that its cost is c = sigma_0 + alpha M. (b) By (9) its gate moves by -eta c (1/3) (2/3) v_1, all others' by eta c
 (1/9) v_1. (c) As v_1'v_2 = -3/5, the chosen expert's output for v_2 rises by 2 eta c/15 and the others' fall by eta
-c/15. So if task 2 comes next, the chosen expert's softmax has risen above 1/3, and the others' have fallen below. For
-v_1 the lemma is right.
+c/15. So if task 2 comes next, the chosen softmax is above 1/3, and the others are below. For v_1 the lemma is right.
 
 Robust: sigma_0, eta, alpha, beta, lambda, Gamma, M, the ground truths' lengths, further samples whose noise is small,
 any two signals at an obtuse angle.
@@ -41,7 +40,6 @@ steps = {
 changes = {name: [dot(step, signal) for signal in SIGNALS] for name, step in steps.items()}
 for name, (own, other) in changes.items():
     print(f"output of {name}: for its task's signal {own}, for the other signal {other}")
-print("claimed, for any signal: the chosen expert's output and softmax fall, each other's rise")
 # The softmax of an expert is above 1/M where its output is above those of all others, which are equal.
 leads = [changes["the chosen expert"][task] - changes["each other"][task] for task in range(2)]
 print(f"the chosen one leads by {leads[0]} for its task's signal, by {leads[1]} for the other: its softmax rises there")

@@ -6,8 +6,7 @@ any first model on the line of w, 0 for one.
 Proof. (a) Every arrival's data span that line. So the one expert always equals its last task's ground truth. (b) After
 a task, an earlier one's error is 0 if the two are alike, and |2 w|^2 = 4 if not. When it was learned it was 0. (c) So
 F_t is 4 times the share of earlier tasks unlike the last one, half of them in expectation. (d) (17) has W = 1 and, over
-the pairs n != n', (4 + 4)/N^2 = 2. With r = 1 - s/d it says the mean of r^tau - r^t, which is below 1, and at most 1/4
-at t = 2.
+the pairs n != n', (4 + 4)/N^2 = 2. With r = 1 - s/d it says the mean of r^tau - r^t, below 1, and at most 1/4 at t = 2.
 
 Robust: t, d, s, beta, the noise and a first model on that line. Only N = 2 is used.
 
@@ -35,7 +34,6 @@ found = sum(map(forgetting, routes)) / len(routes)
 norm = Fraction(sum(truth**2 for truth in TRUTHS), 2)
 apart = Fraction(sum((one - other) ** 2 for one in TRUTHS for other in TRUTHS), 4)
 printed = sum((RATIO**LAST - RATIO**tau) * (norm - apart) for tau in range(1, LAST)) / (LAST - 1)
-print(f"expected forgetting at t = {LAST}: {found}")
-print(f"(17) says {printed}")
+print(f"expected forgetting at t = {LAST}: {found}; (17) says {printed}")
 print("violated: the two differ" if found != printed else "not violated")
 sys.exit(found == printed)

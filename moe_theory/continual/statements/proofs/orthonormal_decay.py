@@ -45,7 +45,6 @@ for tasks in product(range(2), repeat=EXPLORED + 1):
             assert least == Fraction(EXPLORED, EXPERTS)
     if len(set(tasks[:-1])) == 1 and tasks[-1] != tasks[0]:
         growth += least / 2 ** (EXPLORED + 1)
-print(f"E[T1 F_(T1+1)] - E[(T1 - 1) F_T1] is at least {growth} sigma_0^2")
-print("the theorem says 0")
+print(f"E[T1 F_(T1+1)] - E[(T1 - 1) F_T1] is at least {growth} sigma_0^2; the theorem says 0")
 print("violated: forgetting goes on after T1" if growth > 0 else "not violated")
 sys.exit(growth == 0)

@@ -45,7 +45,6 @@ apart = Fraction(
 )
 chance = collected(ROUNDS)
 is_violated = error * chance > max(apart, 1)
-print(f"E[G_T] at T = {ROUNDS}: at least {error * chance} sigma_0^2")
-print(f"(20) says less than {apart}")
+print(f"E[G_T] at T = {ROUNDS}: at least {error * chance} sigma_0^2; (20) says less than {apart}")
 print(f"violated: {error} times the probability exceeds it" if is_violated else "not violated")
 sys.exit(not is_violated)

@@ -37,10 +37,8 @@ for place in (1, 2, 3):
     constant = Fraction(1, 10**place)
     largest, rounds = bound(root=10 ** (place + 2))
     kept = 1 / (1 + rounds * constant)
-    print(
-        f"c = {constant}, sigma_0 = 1/10^{2 * place + 4}: entries at most {largest} sigma_0 beta_t in {rounds} rounds"
-    )
-    print(f"all of them c sigma_0 or more: with probability {kept} or less, where the lemma says always")
+    print(f"sigma_0 = 1/10^{2 * place + 4}: entries at most {largest} sigma_0 beta_t in {rounds} rounds,")
+    print(f"    all of them {constant} sigma_0 or more with probability {kept} or less")
     violated.append(largest < 1 and kept < Fraction(1, 100))
 print("violated: no constant serves" if all(violated) else "not violated")
 sys.exit(not all(violated))

@@ -27,11 +27,10 @@ def gaps(root: Fraction) -> list[Fraction]:
     """|h(X) - h(X~)| of round 1's expert for its signal, for each beta_1 and pair of strengths, all as likely."""
     scale, found = root**2, []  # sigma_0
     for first in STRENGTHS:
-        sample, truth = first, scale  # along v, of length 1
-        move = sample * (sample * truth) / (sample * sample)  # (5) from a model of 0
+        move = first * (first * scale) / (first * first)  # (5) from a model of 0, along v of length 1
         cost = abs(move) + root * EXPERTS * 1  # |dw| + alpha M f_1 / 1
         softmax = Fraction(1, EXPERTS)
-        gate = -root * cost * softmax * (1 - softmax) * sample
+        gate = -root * cost * softmax * (1 - softmax) * first
         found += [abs(gate * (one - other)) for one in STRENGTHS for other in STRENGTHS]
     return found
 
@@ -43,7 +42,6 @@ for inverse in (10, 100, 1000, 10_000):  # sigma_0^-.5
     share = Fraction(len(apart), len(gaps(root)))
     least.append(min(apart))
     print(f"sigma_0 = {root**2}: with probability {share} the outputs are {least[-1]} sigma_0^1.5 apart or more")
-print("printed: at most a constant times sigma_0^1.5, with probability 1 - o(1)")
 is_violated = share == Fraction(1, 2) and all(each * 6 > 10**k for k, each in enumerate(least, 1))
 print("violated: with probability 1/2 by sigma_0^-.5/6 and more" if is_violated else "not violated")
 sys.exit(not is_violated)

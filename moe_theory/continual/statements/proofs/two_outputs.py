@@ -11,8 +11,7 @@ largest difference of outputs is lambda/8 = 1/400, and lambda M^2/400 = 1/5000.
 Robust: Any lambda below 7^.5/4, as 7/32 > lambda^2/2 then. With M experts, the others' outputs lower by more than
 lambda, any lambda below 7^.5/(2 M). Algorithm 1's lambda is below that for fixed M and small sigma_0.
 
-Objection: It is a slip, 1/lambda for lambda in the proof's last step. With M^2/lambda, as with 2/lambda, the bound
-always holds.
+Objection: It is a slip, 1/lambda for lambda in the proof's last step. With M^2/lambda or 2/lambda the bound holds.
 """
 
 import sys
@@ -32,7 +31,6 @@ before, after = (Fraction(0), Fraction(0)), (WIDTH / 8, -WIDTH / 8)
 moved = max(abs(one - other) for one, other in zip(chances(before), chances(after), strict=True))
 apart = max(abs(one - other) for one, other in zip(before, after, strict=True))
 printed = WIDTH * EXPERTS**2 * apart
-print(f"probabilities move by {moved}")
-print(f"printed: at most {printed}; with M^2/lambda it would be {EXPERTS**2 / WIDTH * apart}")
+print(f"probabilities move by {moved}; printed: {printed} at most; with M^2/lambda {EXPERTS**2 / WIDTH * apart}")
 print("violated: they move by more" if moved > printed else "not violated")
 sys.exit(moved <= printed)
