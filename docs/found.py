@@ -39,7 +39,7 @@ def proved(papers: Iterable[str]) -> str:
     judgements = itertools.chain.from_iterable(map(judged_statements, papers))
     evidence = [judgement.finding.known for judgement in judgements if judgement.fails]
     number = evidence.count(PROVED) + evidence.count(CAVEATED)
-    return f"Of the {len(evidence)} false or vacuous statements, {number} have a proof."
+    return f"For {number} of the {len(evidence)} false or vacuous statements, an exact proof shows it."
 
 
 def sentences(papers: Mapping[str, Paper]) -> str:

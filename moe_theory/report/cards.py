@@ -26,6 +26,8 @@ from moe_theory.verification.recorded import judged_statements
 from moe_theory.verification.status import CAVEATED, PROVED, Cause, Judged, StatementStatus, listed
 from moe_theory.verification.verdict import Proof, Role, Statement, Status, Verdict
 
+_PRINTED_FAILS = (StatementStatus.FALSE, StatementStatus.AMENDED)
+
 LABELS: dict[str, str] = {  # what a reader sees for a status; JSON keeps the status
     StatementStatus.HOLDS: "TRUE",
     StatementStatus.AMENDED: "FALSE AS PRINTED",
@@ -145,7 +147,7 @@ def certainty(judgement: Judged, verdicts: Sequence[Verdict], folder: Path | Non
     sentences = [*_known_by(judgement, verdicts), challenge.search_sentence(judgement)]
     if failing:
         names = listed([name.partition(".")[2] for name in failing])
-        sentences.append(f"The paper's proof also uses false or vacuous statements: {names}.")
+        sentences.append(f"The paper's proof uses false or vacuous statements: {names}.")
     if judgement.broken:
         sentences.append(f"Its hypotheses fail under {listed(list(judgement.broken))}.")
     if folder is not None:
@@ -162,14 +164,18 @@ def _known_by(judgement: Judged, verdicts: Sequence[Verdict]) -> list[str]:
         sentences.append("False as printed by an exact counterexample.")
     proof = _deciding_proof(judgement)
     if proof is not None:
-        noun = "counterexample" if proof is statement.disproof else "proof"
-        sentences.append(f"Known by an exact {noun}. {_first_sentence(proof.caveat)}".strip())
+        way = "Known by an exact proof."
+        if proof is statement.disproof:
+            way = "Known by an exact counterexample."
+        elif status == StatementStatus.AMENDED:
+            way = "True under the condition by an exact proof."
+        sentences.append(f"{way} {_first_sentence(proof.caveat)}".strip())
     elif "exact" in ways:
         sentences.append("Known by exact computation.")
     verdict = decisive(judgement, verdicts)
     if verdict and not verdict.is_computed and verdict.status in (Status.SUPPORTED, Status.REFUTED):
         sentences.append(
-            f"Simulated in {verdict.replicates:,} runs, wrong with probability at most {verdict.error:.2g}."
+            f"Simulated in {verdict.replicates:,} runs. This test errs with probability at most {verdict.error:.2g}."
         )
         if "±" in sentence(verdict):
             sentences.append("± is one standard error.")
@@ -199,7 +205,10 @@ def evidence(judgement: Judged, verdicts: Sequence[Verdict], verdict: Verdict | 
     if verdict:
         heading = "Exact computation" if verdict.is_computed else "Simulation"
         place = f"[{verdict.claim}, reading {verdict.setting}]"
-        paragraphs.append(Evidence(heading, f"Tested: {tested(verdict)} Result: {sentence(verdict)} {place}"))
+        text = f"Tested: {tested(verdict)} Result: {sentence(verdict)} {place}"
+        if verdict.status is Status.SUPPORTED and statement_status(judgement) in _PRINTED_FAILS:
+            text += " This test passes and does not show the failure."
+        paragraphs.append(Evidence(heading, text))
     removals = [*_in_role(judgement, Role.INTERVENTION, verdicts), *_in_role(judgement, Role.SUSPECT, verdicts)]
     cause = judgement.cause
     if cause is not None and cause in _CAUSES and (removals or cause is not Cause.EXHIBITED):

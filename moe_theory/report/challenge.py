@@ -57,7 +57,7 @@ def search_sentence(judgement: Judged) -> str:
     verb, nothing = _OUTCOMES[search.sought]
     if not places:
         return f"{searched} found {nothing}."
-    return f"{searched} found that it {verb} at {places}."
+    return f"{searched} found where it {verb}: {places}."
 
 
 def left_free(axes: Sequence[FreeQuantity]) -> str:

@@ -231,6 +231,8 @@ def _side(verdict: Verdict) -> str:
 
 def _slope(verdict: Verdict) -> str:
     low, high = (number(verdict.predicted + end) for end in verdict.interval)
+    if low == high:
+        return number(verdict.observed)
     return f"{number(verdict.observed)} (interval {low} to {high})"
 
 
