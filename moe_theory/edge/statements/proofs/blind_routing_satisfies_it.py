@@ -26,7 +26,8 @@ AXES = range(FEATURES)  # of noise: E uu' = I/p, which is all that is used
 
 
 def mean_distance(models, truth):
-    return Fraction(sum((x - y) ** 2 for model in models for x, y in zip(model, truth, strict=True)), len(models))
+    distances = [sum((x - y) ** 2 for x, y in zip(model, truth, strict=True)) for model in models]
+    return Fraction(sum(distances), len(models))
 
 
 largest = max(sum(x * x for x in truth) for truth in TRUTHS)  # K^2

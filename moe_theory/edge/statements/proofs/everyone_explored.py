@@ -9,17 +9,14 @@ this is at most exp(X - (1 - 1/e) X (K - 1)/2). As 1 - 1/e > 0.63, it is at most
 M servers is below delta = M e^-K if X (0.315 K - 1.315) >= K. This holds for K >= 8 and X >= 7, and both tend to
 infinity.
 
-Caveat: we assume, and do not show, that each idle server is chosen with probability at least 1/(2M). It is true if r is
-wide compared with the gates. The paper says, without a proof, that a server is visited with a higher probability than
-under uniform routing. M >= d_u is a condition of Proposition 1.
+Caveat: we assume, and do not show, that each idle server is chosen with probability at least 1/(2M), as it is if r is
+wide compared with the gates. M >= d_u is a condition of Proposition 1.
 """
 
 import sys
 from fractions import Fraction
-from math import factorial
 
-low = sum(Fraction(1, factorial(k)) for k in range(12))  # below e
-holds = 1 - 1 / low > Fraction(63, 100)
+holds = 1 - 1 / Fraction(2718, 1000) > Fraction(63, 100)  # e > 2.718
 print(f"1 - 1/e > 63/100: {holds}")
 for count, log in ((7, 8), (7, 100), (100, 8), (10**6, 50)):
     left = count * (Fraction(315, 1000) * log - Fraction(1315, 1000))

@@ -17,11 +17,9 @@ logarithm.
 
 import sys
 from fractions import Fraction
-from math import factorial
 
 MOVE, BESIDES, ENTRY, SUM, LONGEST = 4, 2, 3, 12, 10  # A, D, B, K, d_u
-euler = sum(Fraction(1, factorial(k)) for k in range(12)) + Fraction(2, factorial(12))  # above e
-holds, constants = euler < 3, []
+holds, constants = True, []
 for power in (4, 5, 6):
     root = Fraction(1, 16**power)  # sigma_0^0.5, and eta
     for experts in (3, 10, 50):

@@ -14,9 +14,8 @@ Robust: any ground truths, M, eta and distribution of beta. Smaller noise has a 
 changes by 0 for any gates. The printed (11), which sums both updates, raises its output by more.
 
 Objection: by Section III x = O(y) means x < c_1 |y|, so -O(sigma_0) would allow any sign. But the words after Lemma 8
-say that Lemma 3 reduces the own output and increases the others, and conclude who gets the next task. Without noise,
-and with one task ending per round, the signs are right. With one task per round and delays uniform on one to ten, over
-3/5 of all tasks end together with another.
+say that Lemma 3 reduces the own output and increases the others, and conclude who gets the next task. With one task per
+round and delays uniform on one to ten, over 3/5 of all tasks end together with another.
 """
 
 import sys

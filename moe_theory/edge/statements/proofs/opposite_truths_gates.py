@@ -16,8 +16,7 @@ Robust: any delays, availability, noise r, M, eta = O(sigma_0^0.5) and chosen se
 with ln(1/delta) = o(sigma_0^-0.5).
 
 Objection: two opposite ground truths are special, and one sample has no noise. But (17) and (28) allow both. Gaps of
-order sigma_0^1.5 are also measured with unrelated ground truths, orthogonal signals, four samples and noise. At a fixed
-M, with unequal servers and a wide r, gaps may reach sigma_0^0.5, but not with Proposition 1's M (derivation).
+order sigma_0^1.5 are also measured with unrelated ground truths, orthogonal signals, four samples and noise.
 """
 
 import sys

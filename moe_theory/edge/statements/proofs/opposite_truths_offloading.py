@@ -15,8 +15,7 @@ If p <= 3 s, as in Fig. 3, also any number of servers and any loads. At one serv
 servers some loads may make the two sides equal.
 
 Objection: two opposite ground truths are special, and (22) is right there up to 1/T. With signals along ground truths
-in general position it is off by a fifth at Fig. 3's sizes, for all T. With isotropic features it still counts a task
-against itself.
+in general position it is off by a fifth at Fig. 3's sizes, for all T.
 """
 
 import sys

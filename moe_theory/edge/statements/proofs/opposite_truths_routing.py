@@ -32,8 +32,8 @@ for experts in (3, 4, 5):
     for idle, states in product(product((False, True), repeat=experts), product((-1, 0, 1), repeat=experts)):
         signs = [sign for is_idle, sign in zip(idle, states, strict=True) if is_idle]  # of gates, or models, at T_1
         if signs:
-            wrong = [sign != kind for kind in (1, -1) for sign in signs]  # not in the set, not the truth
-            fewest = min(fewest, Fraction(sum(wrong), len(wrong)))
+            right = signs.count(1) + signs.count(-1)  # over both types: in the type's set, and its truth
+            fewest = min(fewest, 1 - Fraction(right, 2 * len(signs)))
             heads = [min(signs) != 1, max(signs) != -1]  # largest output -kind (a - mean a), for each kind
             by_gates = min(by_gates, Fraction(sum(heads), 2))
 print(f"a choice that ignores the task: misrouted and moved {fewest}; by gates: {by_gates}")

@@ -24,10 +24,13 @@ from itertools import permutations
 
 def apart(features: int, kinds: int) -> tuple[Fraction, Fraction]:
     """Return the error at s = 1, with signals on random axes, for which E v v' = I/p, and Delta."""
+    truths = [tuple(int(axis == n) for axis in range(features)) for n in range(kinds)]
     errors = []
     for axes in permutations(range(features), kinds):
-        model = [n for n, axis in enumerate(axes) if n == axis]  # axes on which it has 1: those of their truths
-        errors += [len(model) + 1 - 2 * (n in model) for n in range(kinds)]
+        model = [0] * features
+        for truth, axis in zip(truths, axes, strict=True):
+            model[axis] = truth[axis]
+        errors += [sum((x - y) ** 2 for x, y in zip(model, truth, strict=True)) for truth in truths]
     return Fraction(sum(errors), len(errors)), 2 * (1 - Fraction(1, kinds))
 
 

@@ -8,8 +8,7 @@ models 0.
 Robust: any features, samples and number of servers. Delays that differ by one round, which the paper's model allows.
 
 Objection: (10) is about the servers that do not have this task. Then it holds, and with one task ending per round it
-holds as printed. X'X must also have an inverse, which it lacks if s > p, or if several samples have no noise. These are
-our two conditions.
+holds as printed. X'X must also have an inverse, which it lacks if s > p, or if several samples have no noise.
 """
 
 import sys
