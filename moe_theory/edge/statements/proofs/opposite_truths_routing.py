@@ -14,8 +14,7 @@ not matter.
 ground truths. So with probability 1/2 a model changes by sigma_0 or 2 sigma_0 when the task ends, not by O(sigma_0^2).
 
 Robust: any delays, idle servers, M, eta = O(sigma_0^0.5), and delta with ln(1/delta) = o(sigma_0^-0.5). The scale
-lambda may be anything above eta sigma_0. T_2 of (18), which is not defined, may be anything between T_1 and M/(16 eta
-sigma_0).
+lambda may be anything above eta sigma_0. T_2 of (18), which is not defined, may lie between T_1 and M/(16 eta sigma_0).
 
 Objection: r may be smaller than the gates. Then Proposition 3 fails because of the gates. An idle server whose last
 task was -, if there is one, has the largest output for +. So changes of sigma_0 or more are as likely as before. Such

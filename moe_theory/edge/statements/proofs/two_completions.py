@@ -2,8 +2,7 @@
 
 (9) gives the model of the task that ends, and (10) leaves all other models as they are. Let a task of two rounds go to
 server 1, and the next task, of one round, to server 2. Both end together, and (9) changes both models. But (10) for
-either task says that the other server's model stays. Take two features, the sample X = (1, 0)', y = sigma_0, and
-models 0.
+either task says that the other server's model stays. Take two features, X = (1, 0)', y = sigma_0, and models 0.
 
 Robust: any features, samples and number of servers. Delays that differ by one round, which the paper's model allows.
 
