@@ -5,76 +5,66 @@ coordinate, the reading that decides. The raw distance is the literal one.
 import numpy as np
 
 from moe_theory.edge import experiments
+from moe_theory.edge.experiments import ADAPTIVE, BY_ENOUGH, FASTEST, NEAREST, final_error
 from moe_theory.edge.params import FIGURE_3_FEATURES, SIGMA_0
 from moe_theory.edge.statements.setting import statement
 from moe_theory.verification.statement import bound, ordering, probability, ranged
 
 VARIANCE = SIGMA_0**2
-TEN = experiments.ADAPTIVE.over("num_experts", 10)
+TEN = ADAPTIVE.over("num_experts", 10)
 CLEARLY = 1.1  # times another error, which is to be seen in a figure
-BY_NEAREST = experiments.NEAREST.over("num_experts")
-BY_FASTEST = experiments.FASTEST.over("num_experts")
 
 
 @ranged(0)
 def per_coordinate(run) -> np.ndarray:
     """Final error over the number of features (B,)."""
-    return experiments.final_error(run) / FIGURE_3_FEATURES
+    return final_error(run) / FIGURE_3_FEATURES
 
 
 BELOW_VARIANCE = statement("figure-3-below-variance", module=__name__)
 BELOW_VARIANCE.also("theorem-1.given-routes", role="corrected")
 BELOW_VARIANCE.literal(
-    "figure-3.below-variance",
-    experiments.BY_ENOUGH,
-    bound(at_most=VARIANCE),
-    instead="figure-3.below-variance-per-coordinate",
-)(experiments.final_error)
-BELOW_VARIANCE.figure("figure-3.below-variance-per-coordinate", experiments.BY_ENOUGH, probability(at_least=0.5))(
+    "figure-3.below-variance", BY_ENOUGH, bound(at_most=VARIANCE), instead="figure-3.below-variance-per-coordinate"
+)(final_error)
+BELOW_VARIANCE.figure("figure-3.below-variance-per-coordinate", BY_ENOUGH, probability(at_least=0.5))(
     lambda run: per_coordinate(run) <= VARIANCE
 )
 
 TOO_FEW = statement("figure-3-too-few", module=__name__)
-error_of_ten = ranged(0)(lambda ten, thirty: experiments.final_error(ten))
-above_thirty = bound(at_least=lambda ten, thirty: CLEARLY * experiments.final_error(thirty))
+error_of_ten = ranged(0)(lambda ten, thirty: final_error(ten))
+above_thirty = bound(at_least=lambda ten, thirty: CLEARLY * final_error(thirty))
 TOO_FEW.competitor("figure-3.too-few-blind", experiments.BLIND.together("M = 10", "M = 30"), above_thirty)(error_of_ten)
-TOO_FEW.figure("figure-3.too-few-higher", experiments.ADAPTIVE.together("M = 10", "M = 30"), above_thirty)(error_of_ten)
+TOO_FEW.figure("figure-3.too-few-higher", ADAPTIVE.together("M = 10", "M = 30"), above_thirty)(error_of_ten)
 TOO_FEW.literal("figure-3.too-few", TEN, bound(at_least=VARIANCE))(per_coordinate)
-TOO_FEW.literal("figure-3.too-few-raw", TEN, bound(at_least=VARIANCE))(experiments.final_error)
+TOO_FEW.literal("figure-3.too-few-raw", TEN, bound(at_least=VARIANCE))(final_error)
 
 
 DECREASES = statement("figure-3-decreases", module=__name__)
 DECREASES.also("theorem-1.given-routes", role="corrected")
+BELOW_EARLY = ordering(below=experiments.error_at(300))
 
 
-@DECREASES.competitor(
-    "figure-3-decreases.nearest",
-    experiments.NEAREST.over("num_experts", *experiments.ENOUGH),
-    ordering(below=experiments.error_at(300)),
-)
-@DECREASES.figure("figure-3.decreases", experiments.BY_ENOUGH, ordering(below=experiments.error_at(300)))
+@DECREASES.competitor("figure-3-decreases.nearest", NEAREST.over("num_experts", *experiments.ENOUGH), BELOW_EARLY)
+@DECREASES.figure("figure-3.decreases", BY_ENOUGH, BELOW_EARLY)
 def error_decreases(run) -> np.ndarray:
-    return experiments.final_error(run)
+    return final_error(run)
 
 
 @statement("figure-3-more-servers", module=__name__).figure(
     "figure-3.more-servers-are-slower",
     experiments.MORE_SERVERS.together("M = 50", "M = 70"),
-    ordering(below=lambda fewer, more: experiments.final_error(more)),
+    ordering(below=lambda fewer, more: final_error(more)),
     labels=["M = 70"],
 )
 def error_of_fewer(fewer, more) -> np.ndarray:
-    return experiments.final_error(fewer)
+    return final_error(fewer)
 
 
 EXCEEDS = statement("figure-3-offloading-exceeds", module=__name__)
 INCREASES = statement("figure-3-offloading-increases", module=__name__)
-
-
+EXACT_EARLY = experiments.exact_error_at(100)
 EXACT_AT_END = experiments.exact_error_at(experiments.FIGURE_3_ROUNDS)
-for server, cells in (("nearest", BY_NEAREST), ("fastest", BY_FASTEST)):
+for server, cells in (("nearest", NEAREST.over("num_experts")), ("fastest", FASTEST.over("num_experts"))):
     EXCEEDS.figure(f"figure-3.{server}-exceeds", cells, bound(at_least=SIGMA_0))(per_coordinate)
-    EXCEEDS.literal(f"figure-3.{server}-exceeds-raw", cells, bound(at_least=SIGMA_0))(experiments.final_error)
-    INCREASES.figure(f"figure-3.{server}-increases", cells, ordering(below=EXACT_AT_END))(
-        experiments.exact_error_at(100)
-    )
+    EXCEEDS.literal(f"figure-3.{server}-exceeds-raw", cells, bound(at_least=SIGMA_0))(final_error)
+    INCREASES.figure(f"figure-3.{server}-increases", cells, ordering(below=EXACT_AT_END))(EXACT_EARLY)

@@ -18,11 +18,8 @@ def gaps_of_pairs(run) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     count = int(run.params.num_experts)
     outputs = run.records.gate_outputs[-1][:count].astype(np.float64)
     probabilities = run.records.gate_probabilities[-1][:count].astype(np.float64)
-    return (
-        np.abs(outputs[:, None] - outputs[None, :]),
-        np.abs(probabilities[:, None] - probabilities[None, :]),
-        np.broadcast_to(probabilities[None, :], (count, count, probabilities.shape[1])),
-    )
+    gaps, differences = (np.abs(values[:, None] - values[None, :]) for values in (outputs, probabilities))
+    return gaps, differences, np.broadcast_to(probabilities[None, :], differences.shape)
 
 
 @statement("lemma-5-close", module=__name__).charitable("lemma-5.upper", PAIRS, identity(within=TOLERANCE))

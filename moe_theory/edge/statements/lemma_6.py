@@ -6,32 +6,19 @@ import math
 import numpy as np
 
 from moe_theory.core.random import normals
-from moe_theory.edge import interventions
-from moe_theory.edge.experiments import (
-    BY_SCALE,
-    BY_SCALE_QUIET,
-    FREE,
-    FREE_NOISE,
-    FREE_SERVERS,
-    MARGIN,
-    QUIET,
-    drives,
-    log_probabilities,
-    outputs_of,
-)
+from moe_theory.edge import experiments, interventions
+from moe_theory.edge.experiments import BY_SCALE, MARGIN, drives, log_probabilities
 from moe_theory.edge.statements.setting import statement
 from moe_theory.runs.draws import draws_of
 from moe_theory.verification.statement import limit_probability, limit_rate
 
-LEMMA_6 = statement(
-    "lemma-6",
-    module=__name__,
-    free=(*(dataclasses.replace(axis, low=QUIET) if axis is FREE_NOISE else axis for axis in FREE), FREE_SERVERS),
-)
+QUIETER = dataclasses.replace(experiments.FREE_NOISE, low=experiments.QUIET)
+FREE = [QUIETER if axis is experiments.FREE_NOISE else axis for axis in experiments.FREE]
+LEMMA_6 = statement("lemma-6", module=__name__, free=(*FREE, experiments.FREE_SERVERS))
 VANISHES = limit_probability(to=0, margin=0.15)
 
 
-@LEMMA_6.charitable("lemma-6.features", BY_SCALE_QUIET, VANISHES)
+@LEMMA_6.charitable("lemma-6.features", experiments.BY_SCALE_QUIET, VANISHES)
 def any_disorder_of_features(run) -> np.ndarray:
     signals = run.state.pool.signals.astype(np.float64)
     params = run.params
@@ -41,7 +28,7 @@ def any_disorder_of_features(run) -> np.ndarray:
     strengths = least + (most - least) * draws_of(run, num_tasks, 1).T
     columns = draws_of(run, signals[..., 0].size, 2, normals).T.reshape(num_tasks, num_features, -1)
     noise = float(params.noise_scale) * math.sqrt(run.dims.num_samples - 1) * columns  # the sum of s - 1 of them
-    probabilities = log_probabilities(outputs_of(run, strengths[:, None] * signals + noise))
+    probabilities = log_probabilities(experiments.outputs_of(run, strengths[:, None] * signals + noise))
     return np.any(drives(run).argmax(axis=1) != probabilities.argmax(axis=1), axis=0)
 
 

@@ -38,26 +38,18 @@ def relative_error(run) -> np.ndarray:
     return alike(run, worst)
 
 
-def excess(quantile: str, round_up: bool = False) -> Callable[[Run], np.ndarray]:
+def excess(run: Run, quantile: str, rounding: Callable = float) -> np.ndarray:
     """Relative excess of the exact tail beyond M_th over delta."""
-
-    def of(run: Run) -> np.ndarray:
-        needed = [theory.specialists_needed(MAX_DELAY, NUM_TASKS, delta, quantile) for delta in DELTAS]
-        tails = [
-            theory.tail(MAX_DELAY, NUM_TASKS, np.ceil(threshold) if round_up else threshold) for threshold in needed
-        ]
-        return alike(run, np.maximum(np.array(tails) / DELTAS - 1, 0))
-
-    return of
+    needed = [rounding(theory.specialists_needed(MAX_DELAY, NUM_TASKS, delta, quantile)) for delta in DELTAS]
+    tails = np.array([theory.tail(MAX_DELAY, NUM_TASKS, threshold) for threshold in needed])
+    return alike(run, np.maximum(tails / DELTAS - 1, 0))
 
 
-QUANTILE.literal("proposition-1.normal-quantile", COMPUTED, EXACTLY, instead="proposition-1.binomial-quantile")(
-    excess("normal")
-)
-QUANTILE.literal(
-    "proposition-1.normal-quantile-rounded-up", COMPUTED, EXACTLY, instead="proposition-1.binomial-quantile"
-)(excess("normal", round_up=True))
-QUANTILE.replacement("proposition-1.binomial-quantile", COMPUTED, EXACTLY)(excess("binomial"))
+for name, rounding in (("", float), ("-rounded-up", np.ceil)):
+    QUANTILE.literal(
+        f"proposition-1.normal-quantile{name}", COMPUTED, EXACTLY, instead="proposition-1.binomial-quantile"
+    )(lambda run, rounding=rounding: excess(run, "normal", rounding))
+QUANTILE.replacement("proposition-1.binomial-quantile", COMPUTED, EXACTLY)(lambda run: excess(run, "binomial"))
 
 
 @QUANTILE.replacement("proposition-1.arriving-task", COMPUTED, EXACTLY)

@@ -4,6 +4,7 @@ import numpy as np
 
 from moe_theory.core.gating import pairs_of
 from moe_theory.edge import experiments, interventions
+from moe_theory.edge.experiments import BY_SCALE, MARGIN, misrouted_share
 from moe_theory.edge.statements.setting import statement
 from moe_theory.verification.statement import identity, limit_probability, limit_rate
 
@@ -19,12 +20,11 @@ def probabilities_of(run) -> tuple[np.ndarray, np.ndarray]:
 SAME_SET = statement("proposition-2-same-set", module=__name__, free=(*experiments.FREE, experiments.FREE_SERVERS))
 
 
-@SAME_SET.competitor(
-    "proposition-2.same-set-constant-router",
-    interventions.FIRST_IDLE,
-    limit_rate(at_least=1, margin=experiments.MARGIN),
-)
-@SAME_SET.charitable("proposition-2.same-set", experiments.BY_SCALE, limit_rate(at_least=1, margin=experiments.MARGIN))
+FIRST_ORDER = limit_rate(at_least=1, margin=MARGIN)
+
+
+@SAME_SET.competitor("proposition-2.same-set-constant-router", interventions.FIRST_IDLE, FIRST_ORDER)
+@SAME_SET.charitable("proposition-2.same-set", BY_SCALE, FIRST_ORDER)
 def same_gaps(run) -> np.ndarray:
     probabilities, is_own = probabilities_of(run)
     highest = np.max(np.where(is_own, probabilities, -np.inf), axis=0)
@@ -34,58 +34,52 @@ def same_gaps(run) -> np.ndarray:
 
 OTHER_SET = statement("proposition-2-other-set", module=__name__)
 OTHER_SET.also("equation-33.all-pairs", role="corrected")
-
-
-SETS_APART = limit_rate(at_most=0.5, margin=experiments.MARGIN)
+SETS_APART = limit_rate(at_most=0.5, margin=MARGIN)
 
 
 @OTHER_SET.intervention("proposition-2.other-set-long-signals", interventions.WITHOUT_SMALL_OUTPUTS, SETS_APART)
 @OTHER_SET.suspect("proposition-2.other-set-no-noise", interventions.WITHOUT_NOISE, SETS_APART)
-@OTHER_SET.charitable("proposition-2.other-set", experiments.BY_SCALE, SETS_APART, instead="equation-33.all-pairs")
+@OTHER_SET.charitable("proposition-2.other-set", BY_SCALE, SETS_APART, instead="equation-33.all-pairs")
 def other_gaps(run) -> np.ndarray:
     probabilities, is_own = probabilities_of(run)
-    highest, lowest = (
-        [extreme(np.where(side, probabilities, none), axis=0) for side in (is_own, ~is_own)]
-        for extreme, none in ((np.max, -np.inf), (np.min, np.inf))
-    )
-    return np.maximum(np.maximum(highest[0] - lowest[1], highest[1] - lowest[0]), 0).max(axis=0)
+    gaps = [
+        np.max(np.where(is_above, probabilities, -np.inf), axis=0)
+        - np.min(np.where(is_above, np.inf, probabilities), axis=0)
+        for is_above in (is_own, ~is_own)
+    ]
+    return np.maximum(np.maximum(*gaps), 0).max(axis=0)
 
 
 EQUATION_30 = statement("equation-30", module=__name__)
 
 
 @EQUATION_30.suspect("equation-30.long-signals", interventions.WITHOUT_SMALL_OUTPUTS, VANISHING)
-@EQUATION_30.charitable("equation-30.pairs", experiments.BY_SCALE, VANISHING, instead="equation-30.one-of-two")
+@EQUATION_30.charitable("equation-30.pairs", BY_SCALE, VANISHING, instead="equation-30.one-of-two")
 def share_out_of_order(run) -> np.ndarray:
     pairs = pairs_of(experiments.drives(run))
     count = np.maximum(pairs.exist.sum(axis=(0, 1)), 1)
     return np.sum(pairs.exist & (pairs.trail | pairs.swapped), axis=(0, 1)) / count
 
 
-@EQUATION_30.replacement("equation-30.one-of-two", experiments.BY_SCALE, identity(within=0))
+@EQUATION_30.replacement("equation-30.one-of-two", BY_SCALE, identity(within=0))
 def num_without_order(run) -> np.ndarray:
     pairs = pairs_of(experiments.drives(run))
     return np.sum(pairs.exist & pairs.trail & pairs.swapped, axis=(0, 1)).astype(float)
 
 
 ROUTING = statement("proposition-2-routing", module=__name__)
-ROUTING.charitable("proposition-2.routing", experiments.BY_SCALE, VANISHING, instead="proposition-2.share-stays")(
-    experiments.misrouted_share
-)
-ROUTING.suspect("proposition-2.routing-long-signals", interventions.WITHOUT_SMALL_OUTPUTS, VANISHING)(
-    experiments.misrouted_share
-)
-ROUTING.suspect("proposition-2.routing-no-noise", interventions.WITHOUT_NOISE, VANISHING)(experiments.misrouted_share)
-ROUTING.suspect("proposition-2.routing-above-own-mean", interventions.ABOVE_OWN_MEAN, VANISHING)(
-    experiments.misrouted_share
-)
-ROUTING.replacement("proposition-2.share-stays", experiments.BY_SCALE, limit_rate(equal=0, margin=0.1))(
-    experiments.misrouted_share
-)
+ROUTING.charitable("proposition-2.routing", BY_SCALE, VANISHING, instead="proposition-2.share-stays")(misrouted_share)
+for name, runs in (
+    ("long-signals", interventions.WITHOUT_SMALL_OUTPUTS),
+    ("no-noise", interventions.WITHOUT_NOISE),
+    ("above-own-mean", interventions.ABOVE_OWN_MEAN),
+):
+    ROUTING.suspect(f"proposition-2.routing-{name}", runs, VANISHING)(misrouted_share)
+ROUTING.replacement("proposition-2.share-stays", BY_SCALE, limit_rate(equal=0, margin=0.1))(misrouted_share)
 
 
 @statement("proposition-2-exploration", module=__name__).charitable(
-    "proposition-2.exploration", experiments.BY_SCALE, limit_probability(to=0, margin=0.1)
+    "proposition-2.exploration", BY_SCALE, limit_probability(to=0, margin=0.1)
 )
 def is_rarely_explored(run) -> np.ndarray:
     loads = run.records.loads[experiments.explored_record(run)][: int(run.params.num_experts)]

@@ -50,9 +50,8 @@ PROPOSITION_4.replacement(
     instead="exact.nearest",
 )(observed)
 
-statement("proposition-4-limit", module=__name__).charitable(
-    "proposition-4.limit",
-    NEAREST.over("num_experts", 10),
-    equality(experiments.task_gap, margin=0.02),
-    instead="exact.nearest",
-)(observed)
+LIMIT = statement("proposition-4-limit", module=__name__)
+AS_IN_THE_LIMIT = equality(experiments.task_gap, margin=0.02)
+LIMIT.charitable("proposition-4.limit", NEAREST.over("num_experts", 10), AS_IN_THE_LIMIT, instead="exact.nearest")(
+    observed
+)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from moe_theory.edge import corrected, experiments, interventions, theory
+from moe_theory.edge.experiments import BY_EXPLORED, BY_SCALE, ROUTED_ROUNDS, final_error
 from moe_theory.edge.statements.setting import statement
 from moe_theory.verification.statement import Criterion, bound, equality, limit_rate, ordering, probability
 
@@ -51,42 +52,37 @@ ROUTES_MARGIN = 0.01  # of what is expected: what a route says about the feature
 
 THEOREM_1 = statement("theorem-1", module=__name__)
 THEOREM_1.charitable(
-    "theorem-1.any-constant",
-    experiments.BY_EXPLORED,
-    below(theory.theorem_1, lambda gaps: 2 * gaps.task_gap, blind_error),
-)(experiments.final_error)
+    "theorem-1.any-constant", BY_EXPLORED, below(theory.theorem_1, lambda gaps: 2 * gaps.task_gap, blind_error)
+)(final_error)
 THEOREM_1.replacement(
     "theorem-1.early-tasks-keep-their-error",
-    experiments.BY_EXPLORED,
+    BY_EXPLORED,
     below(corrected.theorem_1, lambda gaps: gaps.within_gap),
     hypotheses=["few-misrouted"],
-)(experiments.final_error)
+)(final_error)
 
+AT_ROUTED = np.array(ROUTED_ROUNDS) - 1
 THEOREM_1.replacement(
     "theorem-1.given-routes",
     experiments.ROUTED,
-    equality(
-        lambda run: experiments.error_given_routes(run)[np.array(experiments.ROUTED_ROUNDS) - 1], margin=ROUTES_MARGIN
-    ),
-    labels=[f"t = {time}" for time in experiments.ROUTED_ROUNDS],
-)(lambda run: run.records.flushed[np.array(experiments.ROUTED_ROUNDS) - 1].astype(np.float64))
+    equality(lambda run: experiments.error_given_routes(run)[AT_ROUTED], margin=ROUTES_MARGIN),
+    labels=[f"t = {time}" for time in ROUTED_ROUNDS],
+)(lambda run: run.records.flushed[AT_ROUTED].astype(np.float64))
 
 FLOOR = statement("theorem-1-floor", module=__name__)
 FLOOR.also("theorem-1.given-routes", role="corrected")
 FLOOR.literal(
     "theorem-1.generalization-error",
-    experiments.BY_EXPLORED,
+    BY_EXPLORED,
     below(theory.theorem_1, lambda gaps: gaps.within_gap),
     instead="theorem-1.early-tasks-keep-their-error",
-)(experiments.final_error)
-
-
+)(final_error)
 GAP_INSIDE = limit_rate(at_least=4, margin=experiments.MARGIN)
 
 
 @FLOOR.intervention("theorem-1-floor.own-kind", interventions.OWN_KIND, GAP_INSIDE)
 @FLOOR.suspect("theorem-1-floor.of-the-set", interventions.OF_THE_SET, GAP_INSIDE)
-@FLOOR.charitable("theorem-1-floor.excess", experiments.BY_SCALE, GAP_INSIDE)
+@FLOOR.charitable("theorem-1-floor.excess", BY_SCALE, GAP_INSIDE)
 def excess(run) -> np.ndarray:
     loads = experiments.loads_of(run)
     tasks = run.records.loads[-1].sum(axis=0)
@@ -101,7 +97,7 @@ THEOREM_1_LIMIT.also("theorem-1.given-routes", role="corrected")
 
 @THEOREM_1_LIMIT.intervention("theorem-1-limit.own-kind", interventions.OWN_KIND, GAP_INSIDE)
 @THEOREM_1_LIMIT.suspect("theorem-1-limit.of-the-set", interventions.OF_THE_SET, GAP_INSIDE)
-@THEOREM_1_LIMIT.charitable("theorem-1-limit.late-error", experiments.BY_SCALE, GAP_INSIDE)
+@THEOREM_1_LIMIT.charitable("theorem-1-limit.late-error", BY_SCALE, GAP_INSIDE)
 def late_error(run) -> np.ndarray:
     return late_errors(run)[0]
 
@@ -114,9 +110,6 @@ def reaches_floor(run) -> np.ndarray:
 GAIN = statement("theorem-1-gain", module=__name__)
 GAIN.also("theorem-1.given-routes", role="corrected")
 clearly_below_blind = ordering(below=lambda run: (1 - LEAST_GAIN) * blind_error(run))
-GAIN.competitor(
-    "theorem-1-gain.nearest",
-    experiments.NEAREST.over("num_experts", *experiments.PAST_EXPLORATION),
-    clearly_below_blind,
-)(experiments.final_error)
-GAIN.charitable("theorem-1.beats-blind-routing", experiments.BY_EXPLORED, clearly_below_blind)(experiments.final_error)
+BY_NEAREST = experiments.NEAREST.over("num_experts", *experiments.PAST_EXPLORATION)
+GAIN.competitor("theorem-1-gain.nearest", BY_NEAREST, clearly_below_blind)(final_error)
+GAIN.charitable("theorem-1.beats-blind-routing", BY_EXPLORED, clearly_below_blind)(final_error)

@@ -11,17 +11,7 @@ import numpy as np
 
 from moe_theory.core.tasks import ORTHOGONAL
 from moe_theory.reinforced import experiments
-from moe_theory.reinforced.experiments import (
-    AS_MANY,
-    ONE_FEWER,
-    PRINTED_SCALES,
-    SCALES,
-    TWICE,
-    VARIANTS,
-    cell_name,
-    relative_error,
-    settling_time,
-)
+from moe_theory.reinforced.experiments import AS_MANY, PRINTED_SCALES, SCALES, TWICE, relative_error, settling_time
 from moe_theory.verification.region import Size
 from moe_theory.verification.statement import identity, limit_rate, ordering, probability, rate
 from moe_theory.verification.statement import statement as declare
@@ -29,7 +19,7 @@ from moe_theory.verification.statement import statement as declare
 SETTLED = experiments.ONCE_SETTLED.over([TWICE, AS_MANY])
 TRADING = experiments.TRADING.over({f"sigma_0 = {scale:g}": scale for scale in SCALES})
 SMALL = 1e-9  # of what is 0 but for rounding
-FREE = (experiments.FREE_SCALE, experiments.FREE_TASKS, experiments.FREE_FEATURES)
+FREE = (experiments.FREE_SCALE, experiments.FREE_TASKS, experiments.FREE_FEATURES, experiments.FREE_SHARE)
 
 HOLDS = {
     "orthogonal-signals": lambda dims, run: (run.params.signal_law == ORTHOGONAL) & (run.params.noise_scale == 0),
@@ -52,7 +42,7 @@ def off_the_sum(run):
     return off[-1].max(axis=0)
 
 
-ABSORPTION = statement("absorption", module=__name__, free=(*FREE, experiments.FREE_SHARE))
+ABSORPTION = statement("absorption", module=__name__, free=FREE)
 
 
 @ABSORPTION.charitable("absorption.moves", SETTLED, probability(at_most=0.01))
@@ -60,15 +50,15 @@ def moves_again(run):
     return (run.state.moved > SMALL) | (run.state.settled == 0)
 
 
-NEEDED = statement("experts-needed", module=__name__, free=(*FREE, experiments.FREE_SHARE))
+NEEDED = statement("experts-needed", module=__name__, free=FREE)
 
 
-@NEEDED.charitable("experts-needed.never", experiments.ONCE_SETTLED.at(ONE_FEWER), identity(within=SMALL))
+@NEEDED.charitable("experts-needed.never", experiments.ONCE_SETTLED.at(experiments.ONE_FEWER), identity(within=SMALL))
 def has_settled(run):
     return (run.state.settled > 0).astype(float)
 
 
-FORGETTING = statement("forgetting", module=__name__, free=(*FREE, experiments.FREE_SHARE))
+FORGETTING = statement("forgetting", module=__name__, free=FREE)
 
 
 @FORGETTING.charitable("forgetting.decay", SETTLED, identity(within=SMALL))
@@ -97,17 +87,15 @@ def settles(run):
 TIME.ours("settling.time-as-many", OVER_SCALES[AS_MANY], limit_rate(equal=-0.25, margin=0.05))(settling_time)
 TIME.charitable("settling.time", OVER_SCALES[TWICE], limit_rate(equal=-0.25, margin=0.05))(settling_time)
 
-
 TIME_OF_EXPERTS = statement("settling-experts", module=__name__, free=())
 OVER_EXPERTS = experiments.SETTLES_MANY.over({f"M = {number}": number for number in experiments.MANY})
-
-
 TIME_OF_EXPERTS.charitable("settling-experts.most", OVER_EXPERTS, rate(at_most=2))(settling_time)
 TIME_OF_EXPERTS.charitable("settling-experts.least", OVER_EXPERTS, rate(at_least=1.5))(settling_time)
 
-
 ERROR = statement("less-error", module=__name__, free=(Size("num_tasks", 2, 5), experiments.FREE_LAW))
-PAIRS = [cell_name(variant, scale) for variant, scale in itertools.product(VARIANTS, PRINTED_SCALES)]
+PAIRS = [
+    experiments.cell_name(variant, scale) for variant, scale in itertools.product(experiments.VARIANTS, PRINTED_SCALES)
+]
 
 
 def printed_error(*runs):

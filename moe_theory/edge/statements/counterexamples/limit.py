@@ -43,9 +43,7 @@ for scale in (0.2, 0.06, 0.02):  # sigma_0
                 before, own = models.copy(), drives.argmax(axis=2)  # the sets (15)
                 gap = np.mean(np.ptp(drives, axis=1).max(axis=1)) / experts  # of probabilities, which are about 1/M
                 of_kinds = np.mean(np.ptp(drives, axis=2).max(axis=1)) / experts
-                rival = np.take_along_axis(drives[:, None], own[:, :, None, None], axis=3)[
-                    ..., 0
-                ]  # of m', for m's kind
+                rival = np.take_along_axis(drives[:, None], own[:, :, None, None], axis=3)[..., 0]  # m' for m's kind
                 is_below = drives.max(axis=2)[:, :, None] <= rival
                 disorder = np.mean((is_below | is_below.swapaxes(1, 2))[own[:, :, None] != own[:, None]])  # (30) fails
     moved = np.mean(np.abs(models - before).max(axis=(1, 2))) / scale**2

@@ -7,41 +7,37 @@ As in the paper's proof, a task counts as learned when it arrives. For a task i 
 model minus w_i after l of its tasks. Then e_l = (I - P) e_{l-1} + P (w_l - w_i), a sum of two orthogonal parts. So
 E|e_l|^2 = r E|e_{l-1}|^2 + (1 - r) |w_l - w_i|^2 with r = 1 - s/p. Since |e_0| = |w_i|, this unrolls to (34).
 
-Caveat: routing ignores the features. The routing of Algorithm 1 uses them, through outputs that are small compared with
-r in the limit.
+Caveat: routing ignores the features. Algorithm 1 uses them, through outputs that are small against r in the limit.
 """
 
 import sys
 from fractions import Fraction
 from itertools import combinations, product
-from math import comb
 
-FEATURES, SAMPLES, LOAD = 4, 2, 3  # p, s, tasks of one server
+FEATURES, SAMPLES = 4, 2  # p, s
 RATIO = 1 - Fraction(SAMPLES, FEATURES)
 SPANS = list(combinations(range(FEATURES), SAMPLES))  # of axes: E P = (s/p) I, which is all that is used
-TRUTHS = [(1, 0, 2, -1), (0, 3, 1, 1), (-2, 1, 0, 1)]
+TRUTHS = [(1, 0, 2, -1), (0, 3, 1, 1), (-2, 1, 0, 1)]  # of the tasks of one server
+LOAD = len(TRUTHS)
 
 
 def distance(one, other):
     return sum((x - y) ** 2 for x, y in zip(one, other, strict=True))
 
 
-met = [TRUTHS[n] for n in (0, 1, 2)]
-found = [Fraction(0)] * LOAD
+models = []
 for spans in product(SPANS, repeat=LOAD):  # every draw of the features
     model = [0] * FEATURES
-    for truth, span in zip(met, spans, strict=True):
+    for truth, span in zip(TRUTHS, spans, strict=True):
         model = [truth[axis] if axis in span else model[axis] for axis in range(FEATURES)]  # (9)
-    found = [total + distance(model, truth) for total, truth in zip(found, met, strict=True)]
-found = [total / len(SPANS) ** LOAD for total in found]
-nothing = [0] * FEATURES
-stated = [
-    RATIO**LOAD * distance(own, nothing)
-    + sum((1 - RATIO) * RATIO ** (LOAD - 1 - at) * distance(other, own) for at, other in enumerate(met))
-    for own in met
-]
-for task, (one, other) in enumerate(zip(found, stated, strict=True)):
-    print(f"task {task + 1} of {LOAD}: error {one}, (34) {other}")
-holds = found == stated and len(SPANS) == comb(FEATURES, SAMPLES)
+    models.append(model)
+holds = True
+for task, own in enumerate(TRUTHS, 1):
+    found = Fraction(sum(distance(model, own) for model in models), len(models))
+    weights = [(1 - RATIO) * RATIO ** (LOAD - number) for number in range(1, LOAD + 1)]
+    later = sum(weight * distance(other, own) for weight, other in zip(weights, TRUTHS, strict=True))
+    stated = RATIO**LOAD * distance(own, [0] * FEATURES) + later
+    holds = holds and found == stated
+    print(f"task {task} of {LOAD}: error {found}, (34) {stated}")
 print("proved: (34) is exact" if holds else "not proved")
 sys.exit(not holds)

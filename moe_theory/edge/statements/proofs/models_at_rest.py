@@ -22,28 +22,25 @@ from fractions import Fraction
 
 KINDS, SERVERS, ROUNDS = 3, 10, 400
 outputs = [[Fraction(0)] * KINDS for _ in range(SERVERS)]  # in units of eta sigma_0
-known, loads, late = [set() for _ in range(SERVERS)], [0] * SERVERS, [0] * SERVERS
-pending, paid, rest = None, 0, None
+known, served = set(), []
+pending, rest = None, None
 for time in range(ROUNDS):
     kind = (time * time + time // 7) % KINDS
-    busy = pending[0] if pending else None
-    idle = [server for server in range(SERVERS) if server != busy]
+    idle = [server for server in range(SERVERS) if not pending or server != pending[0]]
     server = max(idle, key=lambda each: outputs[each][kind])
-    if pending:  # it ends in this round
+    if pending and pending not in known:  # it ends in this round, and changes its server's model
+        strength = Fraction(1, 2) + Fraction(7 * len(known) % 31, 62)  # all differ
+        known.add(pending)
         ended, learned = pending
-        if learned not in known[ended]:
-            known[ended].add(learned)
-            strength = Fraction(1, 2) + Fraction(7 * paid % 31, 62)  # all differ
-            paid += 1
-            for other in range(SERVERS):
-                outputs[other][learned] += strength * (Fraction(1, SERVERS) - (other == ended))
-    rest = time if paid == KINDS * SERVERS and rest is None else rest
-    loads[server] += 1
-    late[server] += rest is not None
+        for other in range(SERVERS):
+            outputs[other][learned] += strength * (Fraction(1, SERVERS) - (other == ended))
+    rest = time if len(known) == KINDS * SERVERS and rest is None else rest
+    served.append(server)
     pending = server, kind
-least = min(loads)
-is_violated = rest is not None and sum(count > 0 for count in late) <= 2 * KINDS and late[loads.index(least)] == 0
-print(f"from round {rest} on {sum(count > 0 for count in late)} of {SERVERS} servers get all {ROUNDS - rest} tasks")
-print(f"the least explored has {least} tasks at any time. The claim is sigma_0^-1, without limit as sigma_0 falls")
+late = set(served[rest:])
+least = min(range(SERVERS), key=served.count)
+is_violated = rest is not None and len(late) <= 2 * KINDS and least not in late
+print(f"from round {rest} on {len(late)} of {SERVERS} servers get all {ROUNDS - rest} tasks")
+print(f"the least explored has {served.count(least)} tasks at any time. The claim is sigma_0^-1, without limit")
 print("violated: some servers are not explored" if is_violated else "not violated")
 sys.exit(not is_violated)

@@ -23,7 +23,7 @@ Appendix C say that X_n contains the signal, and Definition 1 has noise in it.
 import sys
 from fractions import Fraction
 from itertools import product
-from math import comb, factorial
+from math import comb
 
 EXPERTS = 3
 
@@ -40,15 +40,12 @@ PAIR = {(a, b): LAW.get(a - 1, 0) * LAW.get(b + 1, 0) for a, b in product(SUMS, 
 overlap = sum(min(PAIR[a, b], PAIR[b, a]) for a, b in PAIR)
 rarest = Fraction(1)
 for gates in product(range(-2, 3), repeat=EXPERTS):
-    for m in (m for m in range(EXPERTS) if gates[m] > -gates[m]):  # in the set (15) of the kind with signal 1
+    for m in [m for m in range(EXPERTS) if gates[m] > 0]:  # in the set (15) of the kind with signal 1
         own = {at: share(gates, at, m) for at in SUMS}
         rarest = min(rarest, sum(PAIR[a, b] for a, b in PAIR if own[a] <= own[b]))
 print(f"(27) fails for noise of coins with probability {rarest}, for any gates; half the overlap is {overlap / 2}")
-above = sum(Fraction(2**k, factorial(k)) for k in range(11)) + Fraction(2 * 2**11, factorial(11))  # e^2
-root = Fraction(2507, 1000)  # above (2 pi)^0.5
-pi = Fraction(355, 113)  # above pi
-least = 1 / (above * root)
-print(f"probability that (27) fails: {least} or more; allowed is o(1)")
-is_violated = rarest >= overlap / 2 > 0 and root**2 > 2 * pi and least > Fraction(1, 19)
+is_above = 1 / (Fraction(27183, 10000) ** 4 * 2 * Fraction(22, 7)) > Fraction(1, 19) ** 2  # e < 2.7183, pi < 22/7
+print(f"probability that (27) fails for normal noise, e^-2 (2 pi)^-0.5 or more, is above 1/19: {is_above}")
+is_violated = rarest >= overlap / 2 > 0 and is_above
 print("violated: noise exchanges the two kinds with a probability above 1/19" if is_violated else "not violated")
 sys.exit(not is_violated)

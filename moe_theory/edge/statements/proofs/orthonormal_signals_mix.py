@@ -1,13 +1,12 @@
 """Counterexample to Theorem 1, G^4 and end: the error stays (N - 1) sigma_0^2, but the gap in a cluster is 0.
 
-By Theorem 1 the error between tasks of one cluster remains. It is 0 here, as each cluster has one ground truth. Let w_n
-= sigma_0 v_n, v_n orthonormal, s = 1. Only tasks of type n change a model or a gate along v_n. A server's first such
-task sets its model to sigma_0 there, and later ones change nothing. The first lowers the server's own output for n and
-raises all others, each in proportion to its pi. By induction all servers without a task of type n share the largest
-output for it. As r is i.i.d., each idle one of them is chosen with probability at least 1/M when n arrives. So a server
-misses n for d_u rounds with probability at most 1 - 1/(MN). In the end every model is the sum of all types, and every
-error is (N - 1) sigma_0^2. The first two terms of (23) are at most (W M p + Delta (T_1 + M p)) / T, as L r^L <= p, and
-vanish.
+By Theorem 1 the error inside a cluster remains. It is 0 here, as each cluster has one ground truth. Let w_n = sigma_0
+v_n, v_n orthonormal, s = 1. Only tasks of type n change a model or a gate along v_n. A server's first such task sets
+its model to sigma_0 there, and later ones change nothing. The first lowers the server's own output for n and raises all
+others, each in proportion to its pi. By induction all servers without a task of type n share the largest output for it.
+As r is i.i.d., each idle one of them is chosen with probability at least 1/M when n arrives. So a server misses n for
+d_u rounds with probability at most 1 - 1/(MN). In the end every model sums all types, and every error is (N - 1)
+sigma_0^2. The first two terms of (23) are at most (W M p + Delta (T_1 + M p)) / T, as L r^L <= p, and vanish.
 
 Robust: any M > N, eta, delta, delays, distribution of beta and of r, and sigma_0. With N = 3 the error is above two
 random tasks', 2 sigma_0^2 against Delta = 4/3 sigma_0^2.

@@ -27,19 +27,13 @@ from fractions import Fraction
 EXPERTS, SLOW = 4, (3, 2)  # M; rounds a task of servers 0 and 1, all others take one
 STATES = {(0, 0): 100, (0, 1): 33, (1, 0): 24, (1, 1): 12, (2, 0): 36}  # rounds that 0 and 1 stay busy: chances, of 205
 
-
-def choices(state):
-    """Yield each server that may be chosen in a round, the next state, and the probability."""
-    idle = [m for m in range(EXPERTS) if m > 1 or state[m] == 0]
-    for m in idle:
-        yield m, tuple(SLOW[k] - 1 if k == m else max(state[k] - 1, 0) for k in (0, 1)), Fraction(1, len(idle))
-
-
 after, share = Counter(), Counter()
 for state, weight in STATES.items():
-    for m, later, chance in choices(state):
-        after[later] += weight * chance
-        share[m] += Fraction(weight, 205) * chance
+    idle = [m for m in range(EXPERTS) if m > 1 or state[m] == 0]
+    for m in idle:  # each is chosen with the same probability
+        later = tuple(SLOW[k] - 1 if k == m else max(state[k] - 1, 0) for k in (0, 1))
+        after[later] += Fraction(weight, len(idle))
+        share[m] += Fraction(weight, 205 * len(idle))
 drift = [3 * (Fraction(1, EXPERTS) - share[m]) / 16 for m in range(EXPERTS)]  # theta / (eta sigma_0 T_1 / M)
 print(f"loads of {share[0]}, {share[1]}, {share[2]} of the tasks: gates are sigma_0^0.5 ln(M/delta) times")
 print(f"{drift[0]}, {drift[1]}, {drift[2]}")

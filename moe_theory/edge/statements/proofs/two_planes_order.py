@@ -23,13 +23,13 @@ and r at a hundredth of a gate step (30) fails for a third of the pairs in our r
 
 import sys
 from fractions import Fraction
+from itertools import product
 
 HALF, SIDE = Fraction(1, 2), 3
 
 
-def after(word, start):
+def after(word, y):
     """Return <v_n, w> / sigma_0 in one plane, after tasks of these types."""
-    y = list(start)
     for kind in word:
         move = 1 - y[kind]  # |dw| / sigma_0, and dw = |dw| v
         assert move >= 0
@@ -43,16 +43,13 @@ found = {name: [[after(word, one) for one in CORNERS] for word in words] for nam
 own = {"m": (0, 2), "m'": (1, 1)}  # plane and kind of its set: n and n'
 margin = Fraction(3)
 for name, (plane, kind) in own.items():  # outputs are -c (y - mean): the largest is at the least y
-    for one in found[name][plane]:
-        for other in found[name][1 - plane]:
-            rest = [y for n, y in enumerate(one) if n != kind] + other
-            margin = min(margin, min(rest) - one[kind])
+    for one, other in product(found[name][plane], found[name][1 - plane]):
+        rest = [y for n, y in enumerate(one) if n != kind] + other
+        margin = min(margin, min(rest) - one[kind])
     print(f"{name}: output for its own kind above those for all others by {margin} c or more")
 second, kind = own["m'"]
 lead = min(y[kind] for y in found["m'"][second]) - max(y[kind] for y in found["m"][second])
 print(f"outputs for the kind of m': m's is above the output of m' by {lead} c or more; (30) says below")
-chance = {name: Fraction(1, 6) ** sum(map(len, words)) for name, words in WORDS.items()}
-print(f"probability of such last tasks: {' and '.join(str(each) for each in chance.values())}")
-is_violated = margin > 2 * Fraction(1, 16) and lead > 0 and min(chance.values()) > 0
+is_violated = margin > 2 * Fraction(1, 16) and lead > 0
 print("violated: a share of pairs that does not vanish is out of order" if is_violated else "not violated")
 sys.exit(not is_violated)
