@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 RECORDS = {"recorded.json", "recorded-fashion-mnist.json", "challenged.json", "index.json"}
 # Lines of all text files, records apart. Statements count with texts, proofs and counterexamples. What is reached is
 # held: a change that needs room first finds it.
-MOST_LINES = {"package": 61_750, "statements": 17_150, "tests": 29_300}
+MOST_LINES = {"package": 59_000, "statements": 16_300, "tests": 29_000}
 MOST_FILES = 1_000
 
 

@@ -17,6 +17,8 @@ sqrt(log Gamma(m)/(2m)) + sqrt(log(2/delta)/(2m)).
 """
 
 import sys
+from fractions import Fraction
+from itertools import combinations, product
 
 import sympy
 
@@ -26,5 +28,24 @@ best = (L / t + t / (8 * m)).subs(t, sympy.sqrt(8 * m * L))
 slope = sympy.diff(L / t + t / (8 * m), t).subs(t, sympy.sqrt(8 * m * L))
 holds = all(sympy.simplify(each) == 0 for each in (spread, best - sympy.sqrt(L / (2 * m)), slope))
 print(f"the exponent over m signs, and the least value, at t = sqrt(8 m log Gamma), are as given: {holds}")
+
+# (15) in place, for the pairs of classes of up to two losses in {0, 1} on three samples.
+SAMPLES, LOG_2 = 3, Fraction(69, 100)  # below log 2, as exp(69/100) < 2
+assert sum(LOG_2**n / [1, 1, 2, 6, 24, 120][n] for n in range(6)) + LOG_2**6 / 360 < 2
+signs = list(product((-1, 1), repeat=SAMPLES))
+losses = list(product((0, 1), repeat=SAMPLES))
+classes = [(one,) for one in losses] + list(combinations(losses, 2))
+tops = [
+    [max(sum(s * a for s, a in zip(sign, loss, strict=True)) for loss in each) for sign in signs] for each in classes
+]
+closest = Fraction(0)
+for one, two in combinations(tops, 2):
+    union = Fraction(sum(map(max, one, two)), SAMPLES * len(signs))
+    parts = Fraction(max(sum(one), sum(two)), SAMPLES * len(signs))
+    closest = max(closest, union - parts)
+print(
+    f"two masks, m = {SAMPLES}: the excess squared is at most {closest**2}; allowed is at least {LOG_2 / (2 * SAMPLES)}"
+)
+holds = holds and closest**2 <= LOG_2 / (2 * SAMPLES)
 print("proved: the bound with rho and Gamma(m)" if holds else "not proved")
 sys.exit(not holds)
