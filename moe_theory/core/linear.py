@@ -26,13 +26,13 @@ Ratio = Annotated[Float[ArrayLike, "*batch"], Within(0, 1, open_low=True, open_h
 Rounds = Annotated[Real[ArrayLike, "*batch"], Whole(1)]
 Loads = Annotated[Real[Numbers, "*batch M"], Within(low=0, why="it counts tasks")]
 ExploredLoads = Annotated[Loads, AtMost("loads", "loads never fall")]
-# How experts learn: (models (k, d), arrival, params) -> what their models change by (k, d).
+# How experts learn: (models (k, d), arrival, params) -> changes of the models (k, d).
 Fit = Callable[[Float[Array, "k d"], Any, Any], Float[Array, "k d"]]
 
-MOST_SAMPLES = 32  # that are eliminated one by one in a program; a loop over more is slower, and compiles in seconds
-# T1 saturates here, the largest integer that float32 and int32 share.
+MOST_SAMPLES = 32  # up to which elimination is unrolled; beyond, a loop runs more slowly but compiles in seconds
+# `ceil_to_rounds` saturates here, at the largest integer that float32 and int32 share.
 MAX_ROUNDS = 2**31 - 128
-# Three roundings of float32: those of M/eta for an eta that was itself rounded.
+# Of `ceil_to_rounds`: float32 rounds M/eta three times, in eta, in the quotient and in a product.
 CEILING_TOLERANCE = 3 * 2.0**-23
 
 
@@ -101,7 +101,7 @@ def error_contraction(num_features: Features, num_samples: Size) -> float:
     other s - 1 columns span a uniformly random subspace of its complement. So for s = 1 a repeat changes nothing.
 
     Raises: InvalidValueError unless 1 <= num_samples < num_features.
-    Source: Definition 1 of `continual`, in place of Lemma 3, which has 0. Derivation in `single_expert.py`.
+    Source: Definition 1 of `continual`, in place of Lemma 3, where it is 0, derived in `single_expert.py`.
 
     Examples:
         >>> from moe_theory.continual import theory
@@ -179,8 +179,8 @@ def minimum_norm_change(
         parts = jnp.matmul(residuals, rows.T, precision=jax.lax.Precision.HIGHEST)
         return jnp.matmul(parts, rows, precision=jax.lax.Precision.HIGHEST)
     # Vectors in a list, not columns of one array: slices of an array that shrinks would each be copied.
-    riders = [residuals[row] for row in range(residuals.shape[0])]
-    _, _, remainders = _eliminate(features, riders)
+    further = [residuals[row] for row in range(residuals.shape[0])]
+    _, _, remainders = _eliminate(features, further)
     return residuals - jnp.stack(remainders)
 
 
@@ -207,6 +207,7 @@ def minimum_norm(models: Float[Array, "k d"], arrival: Any, params: Any) -> Floa
     features = jnp.asarray(arrival.features)
     missing = arrival.targets - jnp.sum(models[:, :, None] * features[None], axis=1)
     change = jnp.zeros_like(jnp.asarray(models))
+    # A row is orthogonal to all earlier samples, whose targets stay met.
     for sample, row in enumerate(orthonormal_rows(features)):
         column = features[:, sample]
         length = jnp.sum(row * column)
@@ -243,7 +244,7 @@ def fitted(fit: Fit, models: Float[Array, "k d"], arrival: Any, params: Any) -> 
     change = jnp.asarray(fit(models, arrival, params))
     if change.shape != models.shape:
         raise InvalidValueError(
-            f"the fit gave changes of shape {change.shape}, not one a model: {models.shape}. Fix the fit."
+            f"the fit gave changes of shape {change.shape}, and not {models.shape}, one for each model. Fix the fit."
         )
     return change
 
@@ -255,17 +256,17 @@ def square_root(square: Array) -> Array:
 
 
 def orthonormal_rows(features: Float[Array, "d s"], most_samples: int = MOST_SAMPLES) -> Float[Array, "s d"]:
-    """Return orthonormal rows that span the samples, zero where a sample depends on earlier ones: P = rows' rows."""
+    """Return orthonormal rows that span the samples, zero where a sample depends on earlier ones: P = rows.T @ rows."""
     if features.shape[1] > most_samples:
         return orthonormal_in_loop(features.T, _floor(features))
     pivots, inverses, _ = _eliminate(features, [])
     return jnp.stack([pivot * jnp.sqrt(inverse) for pivot, inverse in zip(pivots, inverses, strict=True)])
 
 
-def _eliminate(features: Float[Array, "d s"], riders: list[Array]) -> tuple[list[Array], list[Array], list[Array]]:
-    """Return orthogonalised samples, inverses of their squared lengths (0 if dependent), and riders' remainders."""
+def _eliminate(features: Float[Array, "d s"], further: list[Array]) -> tuple[list[Array], list[Array], list[Array]]:
+    """Return orthogonal samples, inverse squared lengths (0 if dependent), and remainders of further columns."""
     num_samples = features.shape[1]
-    columns = [features[:, sample] for sample in range(num_samples)] + riders
+    columns = [features[:, sample] for sample in range(num_samples)] + further
     floor = _floor(features)
     inverses = []
     for sample in range(num_samples):
@@ -279,5 +280,5 @@ def _eliminate(features: Float[Array, "d s"], riders: list[Array]) -> tuple[list
 
 
 def _floor(features: Float[Array, "d s"]) -> Float[Array, " s"]:
-    """Return the relative squared length below which a column's remainder is rounding."""
+    """Return the squared length below which what remains of a column is rounding."""
     return jnp.square(64 * jnp.finfo(features.dtype).eps) * jnp.sum(jnp.square(features), axis=0)

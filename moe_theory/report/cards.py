@@ -121,11 +121,15 @@ def given(statement: Statement, *, is_short: bool) -> str:
 def reasons(judgement: Judged) -> list[str]:
     status = statement_status(judgement)
     statement = judgement.statement
+    recorded_words = []
+    if status in (StatementStatus.NOT_JUDGED, StatementStatus.OPEN):
+        recorded_label = _recorded_labels(statement.paper).get(statement.name, label(judgement))
+        if recorded_label != label(judgement):
+            recorded_words = [f"In the recorded results it is {recorded_label}."]
     if status == StatementStatus.NOT_JUDGED:
-        labels = _recorded_labels(statement.paper)
-        if statement.name not in labels:
-            return [unsaid(judgement)]
-        return [unsaid(judgement), f"In the recorded results it is {labels[statement.name]}."]
+        return [unsaid(judgement), *recorded_words]
+    if recorded_words:  # the statement's own reasons are for its recorded status
+        return ["The tests of this run do not decide it.", *recorded_words]
     paragraphs = [statement.why, statement.untestable, statement.undecided]
     if not any(paragraphs):
         paragraphs = [unsaid(judgement)]

@@ -21,7 +21,7 @@ from moe_theory.verification.region import Choice, FreeAxis, Setting
 from moe_theory.verification.verdict import ID_WORDS, is_id
 
 Runs = Mapping[str, Run]  # by the experiment's cell names
-Overrides = dict[str, Any]  # parameters of a cell by name, in place of a reading's
+Overrides = dict[str, Any]  # parameters of a cell by name, which replace those of the reading
 SettingValues = Mapping[str, Any]  # sizes and laws by name, for which `Experiment.of` builds an experiment
 F = TypeVar("F", bound=Callable[..., Any])
 Measure = Callable[[Sequence[Cell], int, int, int], Runs]  # (cells, first replicate, their number, seed)
@@ -29,7 +29,7 @@ Measure = Callable[[Sequence[Cell], int, int, int], Runs]  # (cells, first repli
 
 class Measured(NamedTuple):
     make: Measure
-    runs_systems: bool = False  # whether `make` simulates the systems all the same
+    runs_systems: bool = False  # whether `make` simulates the systems too
 
 
 class ReadingLike(Protocol):
@@ -58,22 +58,23 @@ class Experiment(Shown):
     replicates: int = 1024  # limit, unless the caller names another or gives a budget of time
     start: Start | None = None  # initial states other than the system's own
     measured: Measured | None = None  # what makes its runs in place of a simulation
-    tier: str = "simulated"  # what its runs cost: PAPER:TIER names the claims of a tier
+    tier: str = "simulated"  # cost of its runs; `verify PAPER:TIER` tests the claims of a tier
     systems: Mapping[str, System] = dataclasses.field(default_factory=dict)  # of cells that have one of their own
     lengths: Mapping[str, int] = dataclasses.field(default_factory=dict)  # rounds, where a cell has its own number
     is_double: bool = False  # whether runs are in float64 whatever the precision of all others
     keeps_state: bool = True  # whether runs have final states, for claims that look at them
     data: str = ""  # the data set that its runs are on, where it is not drawn by the package
     width: int | None = None  # replicates that run together; what suits the size of a state unless given
-    of: "Callable[[SettingValues], Experiment] | None" = None  # the same with other sizes and laws, by their names
+    of: "Callable[[SettingValues], Experiment] | None" = None  # builds it for other sizes and laws
     length_of: Callable[[Any], float] | None = None  # rounds that are needed at other parameters, if more than recorded
 
     def __hash__(self) -> int:
         return id(self)
 
     def __fingerprint__(self) -> Any:
-        ways = (Experiment.cells_under, Experiment.over, Experiment.at, Experiment.together)
-        return {**vars(self), "of": None, "length_of": None}, *ways
+        """Return what keys of samples depend on, the code that selects cells included."""
+        selecting = (Experiment.cells_under, Experiment.over, Experiment.at, Experiment.together)
+        return {**vars(self), "of": None, "length_of": None}, *selecting
 
     def row(self) -> dict[str, Any]:
         """Return a table's row."""
@@ -95,25 +96,28 @@ class Experiment(Shown):
         ]
 
     def _length_at(self, cell: str, params: Any) -> int:
-        recorded = self.lengths.get(cell, self.num_rounds)
+        default_length = self.lengths.get(cell, self.num_rounds)
         needed = 0 if self.length_of is None else math.ceil(self.length_of(params))
-        if needed <= recorded:
-            return recorded
-        if self.record_every > needed:
+        if needed <= default_length:
+            return default_length
+        if self.record_every > needed:  # the last round alone is recorded
             return needed
         return math.ceil(needed / self.record_every) * self.record_every
 
     def at_setting(self, setting: Setting) -> "Experiment":
         """Return the experiment that `of` builds for a setting's sizes and choices, if any.
 
-        Raises: as `of`. DeclarationError for another experiment.
+        Raises: as `of`. DeclarationError if that builds an experiment of another name.
         """
         if not setting:
             return self
-        choices = ((a.name, a.choices[value] if isinstance(a, Choice) else value) for a, value in setting.items())
-        built = _built(self.of, tuple(choices))
+        values = []
+        for axis, value in setting.items():
+            choice = axis.choices[value] if isinstance(axis, Choice) else value
+            values.append((axis.name, choice))
+        built = _built(self.of, tuple(values))
         if built.name != self.name:
-            raise DeclarationError(f"experiment {self.name}: its of=... builds {built.name}. Give it one of its own.")
+            raise DeclarationError(f"experiment {self.name}: its of=... builds {built.name} instead. Change `of`.")
         return built
 
     def over(self, axis: str | Mapping[str, float] | Sequence[str], *values: Any) -> "Selection":
@@ -126,9 +130,9 @@ class Experiment(Shown):
         Raises: DeclarationError for missing cells, or cells that differ in more.
         """
         if isinstance(axis, Mapping):
-            return Selection(self, tuple(axis), tuple(axis), tuple(map(float, axis.values())))
+            return Selection(self, tuple(axis), labels=tuple(axis), abscissa=tuple(map(float, axis.values())))
         if not isinstance(axis, str):
-            return Selection(self, tuple(axis), tuple(axis))
+            return Selection(self, tuple(axis), labels=tuple(axis))
         named = {name: overrides[axis] for name, overrides in self.cells.items() if axis in overrides}
         if not named:
             parameters = set().union(*self.cells.values())
@@ -147,14 +151,14 @@ class Experiment(Shown):
                 f"experiment {self.name}: {len(cells)} cells set {axis} to {', '.join(map(str, wanted_values))}{also}. "
                 f"Name the cells, with their abscissas: over({{{example}}})."
             )
-        return Selection(self, cells, cells, tuple(map(float, wanted_values)))
+        return Selection(self, cells, labels=cells, abscissa=tuple(map(float, wanted_values)))
 
     def at(self, cell: str) -> "Selection":
-        """Return one run, for a claim that names its components. Raises: DeclarationError for no cell."""
+        """Return one cell, for a claim that labels its components. Raises: DeclarationError for no cell."""
         return Selection(self, (cell,))
 
     def together(self, *cells: str) -> "Selection":
-        """Return runs for a claim's functions together. Raises: DeclarationError for no cell."""
+        """Return cells whose runs a function takes together, as arguments. Raises: DeclarationError for no cell."""
         return Selection(self, cells, is_joint=True)
 
 
@@ -198,13 +202,14 @@ class Selection:
         return [function(run) for run in selected]
 
     def measured(self, function: Callable[..., Any]) -> "Values":
-        """Return `Claim.observe` of a function with values (B,) or (V, B): replicates times components."""
+        """Return `Claim.observe`, with values (B, V), of a function with values (B,) or (V, B)."""
 
         def observe(runs: Runs) -> np.ndarray:
             parts = self.call(function, runs)
             if self.cells is None:
                 return np.transpose(parts[0])
-            for part, cell in zip(parts, [", ".join(self.cells)] if self.is_joint else self.cells, strict=True):
+            names = [", ".join(self.cells)] if self.is_joint else self.cells
+            for part, cell in zip(parts, names, strict=True):
                 require_replicates_last(function, np.shape(part), len(runs[self.cells[0]].replicates), cell)
             return np.concatenate([np.atleast_2d(part) for part in parts]).T
 
@@ -215,17 +220,18 @@ class Selection:
         if not callable(value):
             return lambda runs: value
 
-        def of(runs: Runs) -> np.ndarray:
+        def evaluate(runs: Runs) -> np.ndarray:
             parts = [np.asarray(part) for part in self.call(value, runs)]
             if len(parts) == 1:
                 return parts[0].T
-            every = np.ones(len(runs[next(iter(self.cells or ()))].replicates))
-            return np.concatenate([np.atleast_2d(part * every) for part in parts]).T
+            first_run = next(iter(runs.values()))
+            ones = np.ones(len(first_run.replicates))
+            return np.concatenate([np.atleast_2d(part * ones) for part in parts]).T
 
-        return of
+        return evaluate
 
     def bind(self, criterion: Criterion) -> Criterion:
-        """Return the criterion with functions of runs in place of its numbers and functions."""
+        """Return the criterion whose value, scale and trivial are functions of all runs."""
         values = {name: getattr(criterion, name) for name in ("value", "scale", "trivial")}
         functions = {name: self.values(value) for name, value in values.items() if value is not None}
         abscissa = self.abscissa if criterion.is_over_grid else None
@@ -259,7 +265,7 @@ class Claim(Shown):
     formula: str = ""  # the statement in LaTeX
     replaced_by: str | None = None  # the right statement, where this one is wrong
     module: str = ""  # that declares it
-    function: Callable[..., Any] | None = None  # that measures it, as its file has it
+    function: Callable[..., Any] | None = None  # the function in its file, which `observe` calls
     is_computed: bool = False  # whether nothing random enters
     ranges: Mapping[str, Range] = dataclasses.field(default_factory=dict)  # of what is observed, predicted, and scale
     free: tuple[FreeAxis, ...] = ()  # what its statement leaves open

@@ -135,7 +135,9 @@ class SequentialTest:
             self.has_ended = True
 
     def stop(self, why: Stop) -> None:
-        reason = self.latest.reason or "not looked at: the budget was spent before"
+        reason = self.latest.reason
+        if not self.looks:
+            reason = "not tested: the budget ended before its first analysis"
         self.latest = dataclasses.replace(self.latest, reason=reason, stopped=why)
         if self.claim.kind == Identity.kind:  # fewer replicates than its experiment's own would support it
             self.latest = dataclasses.replace(self.latest, status=Status.INCONCLUSIVE, command=self.blank.command)

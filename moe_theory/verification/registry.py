@@ -68,7 +68,8 @@ def select_claims(patterns: Sequence[str] = ("*",)) -> list[Claim]:
             )
         if not matches:
             tiers = {tier_of(claim) for claim in claims()}
-            raise unknown_name("claim", pattern, [*all_claims(), *paper_names(), *tiers])
+            names = [statement.name for statement in declared()]
+            raise unknown_name("claim", pattern, [*all_claims(), *names, *paper_names(), *tiers])
         ids.update(matches)
     return [claim for id, claim in declared_claims().items() if id in ids]
 
