@@ -172,15 +172,13 @@ def _known_by(judgement: Judged, verdicts: Sequence[Verdict]) -> list[str]:
         if proof is statement.disproof:
             way = "Known by an exact counterexample."
         elif status == StatementStatus.AMENDED:
-            way = "True under the condition by an exact proof."
+            way = "Proved under the condition."
         sentences.append(f"{way} {_first_sentence(proof.caveat)}".strip())
     elif "exact" in ways:
         sentences.append("Known by exact computation.")
     verdict = decisive(judgement, verdicts)
     if verdict and not verdict.is_computed and verdict.status in (Status.SUPPORTED, Status.REFUTED):
-        sentences.append(
-            f"Simulated in {verdict.replicates:,} runs. This test errs with probability at most {verdict.error:.2g}."
-        )
+        sentences.append(f"Simulated in {verdict.replicates:,} runs (error probability at most {verdict.error:.2g}).")
         if "±" in sentence(verdict):
             sentences.append("± is one standard error.")
     return sentences
@@ -211,7 +209,7 @@ def evidence(judgement: Judged, verdicts: Sequence[Verdict], verdict: Verdict | 
         place = f"[{verdict.claim}, reading {verdict.setting}]"
         text = f"Tested: {tested(verdict)} Result: {sentence(verdict)} {place}"
         if verdict.status is Status.SUPPORTED and statement_status(judgement) in _PRINTED_FAILS:
-            text += " This test passes and does not show the failure."
+            text += " This test passes."
         paragraphs.append(Evidence(heading, text))
     removals = [*_in_role(judgement, Role.INTERVENTION, verdicts), *_in_role(judgement, Role.SUSPECT, verdicts)]
     cause = judgement.cause
