@@ -58,6 +58,7 @@ def verify(
         patterns: ids, globs or papers' names.
         readings: names, `all` or `quick`, by default each paper's defaults.
         replicates: limit for every experiment, by default its own number, or none with a budget.
+        seed: of all random numbers.
         error: probability that any verdict is false, split evenly over them and spent over the interim analyses. None
             is 0.01, of which each verdict has 1 / `Paper.most_verdicts`, in any request.
         budget: seconds after which no run begins, simulations are abandoned, and open claims stay INCONCLUSIVE.
