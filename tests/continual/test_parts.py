@@ -144,7 +144,7 @@ SEVERAL = edge.Dims(max_experts=4, num_tasks=3, num_features=8, num_samples=3, m
 def test_parts_that_do_not_fit_are_refused_before_anything_is_compiled():
     for words, parts in {
         "the router gave scores of shape (2,), not one an expert: (4,)": {"router": short},
-        "the fit gave changes of shape (8,), not one a model: (1, 8)": {"fit": flat},
+        "the fit gave changes of shape (8,), and not (1, 8), one for each model": {"fit": flat},
         "a pool of truths (2, 8)": {"stream": other_pool},
         "(pool, arrival, perturbation), a tuple of 3": {"stream": alone},
         "neither targets nor": {"stream": of_nothing},
