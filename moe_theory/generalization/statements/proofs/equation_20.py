@@ -12,6 +12,7 @@ eps/2 is below the mean of phi, (20) bounds a probability that may be 1 by less 
 
 import sys
 from fractions import Fraction
+from itertools import product
 from math import comb, factorial
 
 import sympy
@@ -21,6 +22,22 @@ s = 2 * m * x
 steps = [2 * x**2 / (2 * m * (1 / m) ** 2) - m * x**2, -s * x + 2 * m * s**2 * (1 / m) ** 2 / 8 + m * x**2]
 holds = all(sympy.simplify(step) == 0 for step in steps)
 print(f"both exponents are -m x^2: {holds}")
+
+SAMPLES, experts = 2, list(product((1, -1), repeat=2))  # two cells, an expert +1 or -1 in each
+points = list(product(range(2), (1, -1)))
+
+
+def phi(drawn: tuple[tuple[int, int], ...]) -> Fraction:
+    lost = [[int(y != h[j]) for j, y in drawn] for h in experts]
+    return Fraction(max(sum(each[:SAMPLES]) - sum(each[SAMPLES:]) for each in lost), SAMPLES)
+
+
+moved = 0
+for drawn in product(points, repeat=2 * SAMPLES):
+    for place, other in product(range(2 * SAMPLES), points):
+        moved = max(moved, abs(phi(drawn) - phi((*drawn[:place], other, *drawn[place + 1 :]))))
+print(f"two cells, m = {SAMPLES}: another sample moves phi by {moved} at most, which is to be 1/{SAMPLES}")
+holds = holds and moved <= Fraction(1, SAMPLES)
 
 for samples in (1, 4, 10, 30):  # a fair coin: the exact tail against exp(-m x^2)
     for excess in range(samples + 1):

@@ -16,6 +16,7 @@ too.
 
 import sys
 from fractions import Fraction
+from math import comb
 
 import sympy
 
@@ -31,6 +32,18 @@ steps.append(2 * m * (eps / 2) ** 2 - eps**2 * m / 2)
 holds = all(sympy.simplify(step) == 0 for step in steps)
 print(f"g(0) = g'(0) = 0, g'' = q (1 - q), 1/4 - q (1 - q) is a square, the exponents agree: {holds}")
 
+SAMPLES, GAP = 16, Fraction(2, 5)  # a fair coin: exp(-x) >= (1 - x/16)^16 bounds the factor from above
+
+
+def chance(tosses: int, above: Fraction) -> Fraction:
+    """Return the probability that |heads - tosses/2| is above this value."""
+    return Fraction(sum(comb(tosses, n) for n in range(tosses + 1) if abs(n - Fraction(tosses, 2)) > above), 2**tosses)
+
+
+factor = 1 - 2 * (1 - GAP**2 * SAMPLES / 2 / 16) ** 16
+left, right = chance(SAMPLES, SAMPLES * GAP), chance(2 * SAMPLES, SAMPLES * GAP / 2)
+print(f"a coin, m = {SAMPLES}, eps = {GAP}: {factor * left} at most on the left, {right} on the right")
+holds = holds and factor > 0 and factor * left <= right
 big, rare, eps = 1000, Fraction(1, 100), Fraction(999, 100)
 mean = big * rare
 left = (rare if big - mean > eps else 0) + (1 - rare if mean > eps else 0)
