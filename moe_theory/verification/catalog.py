@@ -202,8 +202,8 @@ def _read(paper: str, index: Mapping[str, Any]) -> Catalog:
         module = record["module"]
         id = record["id"]
         texts = statement_texts(module, id)
-        hypotheses = (*paper_texts(module).all, *texts.hypotheses)
-        sentences = [sentence_of(module, hypothesis) for hypothesis in hypotheses]
+        shared = paper_texts(module)
+        sentences = [sentence_of(shared, module, name) for name in (*shared.all, *texts.hypotheses)]
         statement = plain_statement(id, record["paper"], module, texts, sentences)
         roles = {claim: Role(role) for claim, role in record["roles"].items()}
         free = [read_record(FreeQuantity, quantity) for quantity in record["free"]]

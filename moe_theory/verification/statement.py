@@ -298,7 +298,7 @@ def _hypothesis(hypothesis: str | Hypothesis, module: str, holds: Mapping[str, H
         return hypothesis
     if hypothesis not in holds:
         raise DeclarationError(f"holds=...: {unknown_name('hypothesis', hypothesis, holds)}")
-    return Hypothesis(sentence_of(module, hypothesis), holds[hypothesis])
+    return Hypothesis(sentence_of(paper_texts(module), module, hypothesis), holds[hypothesis])
 
 
 def free_of(statement: Statement) -> tuple[FreeAxis, ...]:

@@ -108,9 +108,9 @@ def paper_texts(module: str) -> PaperTexts:
     return _shared(home.with_name("paper.toml"))
 
 
-def sentence_of(module: str, hypothesis: str) -> str:
+def sentence_of(paper: PaperTexts, module: str, hypothesis: str) -> str:
     """Return the sentence of a hypothesis in `paper.toml`. Raises: DeclarationError without it."""
-    sentences = paper_texts(module).hypotheses
+    sentences = paper.hypotheses
     if hypothesis not in sentences:
         raise DeclarationError(f"paper.toml beside {module}: {unknown_name('hypothesis', hypothesis, sentences)}")
     return sentences[hypothesis]
