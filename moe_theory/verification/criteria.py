@@ -246,7 +246,7 @@ class Probability(_OfEvents):
     """Test that an event has at most, or at least, a probability."""
 
     kind = "probability"
-    sides = ONE_SIDED
+    sides: ClassVar[tuple[Side | None, ...]] = ONE_SIDED
     may_be_trivial = True
 
     def decide(self, samples: Compared, error: float) -> Decision:
@@ -288,7 +288,7 @@ class LimitProbability(_Limit, _OfEvents):
     """Test that a probability tends to 0 (at most) or 1 (at least) along a grid."""
 
     kind = "limit_probability"
-    sides = ONE_SIDED
+    sides: ClassVar[tuple[Side | None, ...]] = ONE_SIDED
     needs_value = False
 
     def complaints(self) -> Iterator[str]:
@@ -328,7 +328,7 @@ class Rate(Criterion):
     """
 
     kind = "rate"
-    sides = ("at_most", "at_least", "equal")
+    sides: ClassVar[tuple[Side | None, ...]] = ("at_most", "at_least", "equal")
     is_over_grid = True
     is_of_slopes = True
 

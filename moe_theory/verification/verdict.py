@@ -157,7 +157,7 @@ class Verdict(Shown, JsonRecord):
     doubt: str = ""  # why there is no interval, or why it decides nothing
     trend: Trend | None = None  # of a limit
 
-    LATER: ClassVar = ("doubt", "trend")
+    LATER: ClassVar[tuple[str, ...]] = ("doubt", "trend")
 
     @property
     def unseen(self) -> float:
