@@ -294,6 +294,7 @@ TESTBEDS = {
         "testbed-drifting", CONFLICTING, {"mix_drift": 1.0}, (*BESIDE_TABLE_2, policies.UNIFORM, MONITORED)
     ),
     "agreeing": _testbed("testbed-agreeing", AGREEING, {"mix_drift": 1.0}),
+    "agreeing-fixed": _testbed("testbed-agreeing-fixed", AGREEING, {"mix_drift": 0.0}),
 }
 
 # Clocks: a layer as wide as the paper's, with 8 experts.

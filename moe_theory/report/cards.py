@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from moe_theory.core.errors import enclosed
 from moe_theory.core.papers import paper_names
 from moe_theory.report import challenge
 from moe_theory.report.wording import (
@@ -91,7 +92,8 @@ def condition(judgement: Judged) -> str:
         for part in StatementStatus:
             readings = [reading for reading, finding in judgement.by_reading.items() if finding.status is part]
             if readings:
-                parts.append(f"{LABELS[part]} under {listed(readings)}")
+                clause = judgement.statement.amendment if part is StatementStatus.AMENDED else ""
+                parts.append(f"{LABELS[part]} under {listed(readings)}{enclosed(' (true if ', clause, ')')}")
         return f"{', '.join(parts)}."
     if status == StatementStatus.VACUOUS:
         return "It says nothing about this algorithm in particular."
@@ -178,7 +180,8 @@ def _known_by(judgement: Judged, verdicts: Sequence[Verdict]) -> list[str]:
         sentences.append("Known by exact computation.")
     verdict = decisive(judgement, verdicts)
     if verdict and not verdict.is_computed and verdict.status in (Status.SUPPORTED, Status.REFUTED):
-        sentences.append(f"Simulated in {verdict.replicates:,} runs (error probability at most {verdict.error:.2g}).")
+        sentences.append(f"Simulated in {verdict.replicates:,} runs.")
+        sentences.append(f"The verdict of this test is wrong with probability at most {verdict.error:.2g}.")
         if "±" in sentence(verdict):
             sentences.append("± is one standard error.")
     return sentences
@@ -210,6 +213,9 @@ def evidence(judgement: Judged, verdicts: Sequence[Verdict], verdict: Verdict | 
         text = f"Tested: {tested(verdict)} Result: {sentence(verdict)} {place}"
         if verdict.status is Status.SUPPORTED and statement_status(judgement) in _PRINTED_FAILS:
             text += " This test passes."
+        passing = _passing(judgement, verdict, verdicts)
+        if passing is not None:
+            text += f" It passes under {passing.setting}. {sentence(passing)}"
         paragraphs.append(Evidence(heading, text))
     removals = [*_in_role(judgement, Role.INTERVENTION, verdicts), *_in_role(judgement, Role.SUSPECT, verdicts)]
     cause = judgement.cause
@@ -218,6 +224,14 @@ def evidence(judgement: Judged, verdicts: Sequence[Verdict], verdict: Verdict | 
     baselines = _in_role(judgement, Role.COMPETITOR, verdicts)
     named = {"Ablation": removals, "Baseline": baselines}
     return [*paragraphs, *(Evidence(heading, " ".join(parts)) for heading, parts in named.items() if parts)]
+
+
+def _passing(judgement: Judged, verdict: Verdict, verdicts: Sequence[Verdict]) -> Verdict | None:
+    """Return where a claim passes that fails under other readings, if that is why the status depends on them."""
+    if statement_status(judgement) != BY_READING or verdict.status is not Status.REFUTED:
+        return None
+    same_claim = (candidate for candidate in verdicts if candidate.claim == verdict.claim)
+    return next((candidate for candidate in same_claim if candidate.status is Status.SUPPORTED), None)
 
 
 def _in_role(judgement: Judged, role: Role, verdicts: Sequence[Verdict]) -> list[str]:
@@ -229,7 +243,7 @@ def _in_role(judgement: Judged, role: Role, verdicts: Sequence[Verdict]) -> list
         for verdict in candidates[:1]:
             quantity = "exponent " if verdict.kind in {"rate", "limit_rate"} else ""
             outcome = f"{_OUTCOMES[verdict.status]} ({quantity}{measured(verdict)})"
-            sentences.append(f"{tested(verdict).rstrip('.')}: {outcome}.")
+            sentences.append(f"Tested: {tested(verdict)} Result: {outcome}.")
     return sentences
 
 

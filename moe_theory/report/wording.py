@@ -67,6 +67,7 @@ NAMES = {  # by kind, what is predicted and what is observed
 
 
 BY_READING = "by reading"  # the status of a statement that has another one under each
+LEAST_SHARE = 1e-5  # an interval that begins lower is written from 0
 LOOSE = 10.0  # slack of a bound from which on a page says so
 
 
@@ -192,7 +193,8 @@ def sentence(verdict: Verdict) -> str:
                 ending = f" It is {slack:.2g} times as large."
             return f"The mean{at} is {measured(verdict)}. The bound is {number(verdict.predicted)}{margin}.{ending}"
         case "ordering":
-            return f"The value{at} is {measured(verdict)}. It must be below {number(verdict.predicted)}{margin}."
+            larger = f"{number(verdict.predicted)}{margin}"
+            return f"The side that must be smaller{at} is {measured(verdict)}. The other side is {larger}."
         case "identity":
             if not verdict.observed:
                 return "No violation in any run."
@@ -207,7 +209,7 @@ def sentence(verdict: Verdict) -> str:
         case "rate":
             side = enclosed("", side_words(verdict).removeprefix("equal"), " ")
             where = verdict.at if "end" in verdict.at else "exponent"
-            return f"The {where} is {_slope(verdict)}. The claim is {side}{number(verdict.predicted)}{margin}."
+            return f"The {where.replace('slope', 'log-log slope')} is {_slope(verdict)}. The claim is {side}{number(verdict.predicted)}{margin}."
     if verdict.trend:
         return f"{_capitalize(_limit_words(verdict, verdict.trend))}."
     return _recorded_reason(verdict)
@@ -258,13 +260,18 @@ def _failure_words(verdict: Verdict, before: Trend) -> str:
         high = -verdict.interval[0]
         verb = "fails to happen"
     words = (
-        f"at {verdict.at} it {verb} in {share * count:,.0f} of {count:,} replicates (interval {percentage(low)} to "
-        f"{percentage(high)}, where up to {percentage(verdict.margin)} counts as small). At {before.at} it does in "
-        f"{before.value * count:,.0f} (interval {percentage(before.low)} to {percentage(before.high)})"
+        f"at {verdict.at} it {verb} in {share * count:,.0f} of {count:,} replicates (interval {_shares(low, high)}, "
+        f"where up to {percentage(verdict.margin)} counts as small). At {before.at} it does in "
+        f"{before.value * count:,.0f} (interval {_shares(before.low, before.high)})"
     )
     if verdict.status is Status.REFUTED:
         words += f". It stays away from 0, and falls by less than the power {SLOWEST_FALL:g} of the distance"
     return words
+
+
+def _shares(low: float, high: float) -> str:
+    lowest = low if low > LEAST_SHARE else 0.0  # the exact end may be 1e-10
+    return f"{percentage(lowest)} to {percentage(high)}"
 
 
 def _open_question(verdict: Verdict) -> str:

@@ -41,6 +41,7 @@ def claim_leads(statement: Declared, figure: str, name: str, mix: str) -> None:
 
 FIGURE_4 = statement("figure-4", module=__name__)
 claim_leads(FIGURE_4, "figure-4", "testbed", "fixed")
+claim_gain(FIGURE_4, "figure-4.agreeing", "agreeing-fixed", rivals=IN_THE_PAPER, gain=0, role="literal")
 
 
 def claim_orders(id: str, rivals: Sequence[str], surface: str):
