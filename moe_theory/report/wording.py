@@ -208,8 +208,8 @@ def sentence(verdict: Verdict) -> str:
             return f"{measured(verdict)} examples violate it{at}. At most {percentage(verdict.predicted)} may."
         case "rate":
             side = enclosed("", side_words(verdict).removeprefix("equal"), " ")
-            where = verdict.at if "end" in verdict.at else "exponent"
-            return f"The {where.replace('slope', 'log-log slope')} is {_slope(verdict)}. The claim is {side}{number(verdict.predicted)}{margin}."
+            where = verdict.at.replace("slope", "log-log slope") if "end" in verdict.at else "exponent"
+            return f"The {where} is {_slope(verdict)}. The claim is {side}{number(verdict.predicted)}{margin}."
     if verdict.trend:
         return f"{_capitalize(_limit_words(verdict, verdict.trend))}."
     return _recorded_reason(verdict)
