@@ -1,8 +1,8 @@
 """A top-1 sparse mixture of linear experts whose weights are -1, 0 and 1, trained for a bound on its risk.
 
-Weights of three levels have short codes, log2 3 bits each, and a certificate pays for the code. Norms are bounded
-before any sample is seen, by sqrt(d) for each row. `python examples/ternary.py` trains a mixture that tells digits of 5
-or more from the others, and prints the bounds on its risk.
+A certificate bounds the risk by the length of a code for the weights. Weights of three levels have short codes, of log2
+3 bits each. Norms are bounded before any sample is seen, by sqrt(d) for each row. `python examples/ternary.py` trains a
+mixture that tells digits of 5 or more from the others, and prints the bounds on its risk.
 """
 
 import math
@@ -19,9 +19,9 @@ from moe_theory.core.constraints import Count, require
 from moe_theory.core.digits import handwritten_digits
 from moe_theory.core.errors import InvalidValueError
 
-LEARNING_RATE = 0.02  # of Adam, at the beginning
+LEARNING_RATE = 0.02  # of Adam, at the start
 BATCH = 256  # samples in a step
-SHARPNESS = 0.5  # of the gates while training; which expert is chosen does not depend on it
+SHARPNESS = 0.5  # of the gates in training. The choice of the expert does not depend on it
 BALANCE = 0.1  # weight of the loss that keeps experts in use
 
 
@@ -29,7 +29,7 @@ class Ternary(NamedTuple):
     """Weights of router and experts, each -1, 0 or 1."""
 
     router: Float[np.ndarray, "d T"]
-    experts: Float[np.ndarray, "T d K"]  # one output for two classes, else one a class
+    experts: Float[np.ndarray, "T d K"]  # one output for two classes, otherwise one for each class
 
 
 def train(
@@ -41,13 +41,13 @@ def train(
 ) -> Ternary:
     """Train a mixture by Adam on weights that are rounded in each step.
 
-    Gradients pass through the rounding as if it were not there (Bengio, Leonard and Courville 2013); the output of the
-    chosen expert is multiplied by its gate, so that the router learns, and a loss keeps experts in use (Fedus, Zoph and
+    Gradients pass through the rounding as if it were not there (Bengio, Leonard and Courville 2013). The output of the
+    chosen expert is multiplied by its gate, so that the router learns. A loss keeps experts in use (Fedus, Zoph and
     Shazeer 2022).
 
     Args:
         labels: classes from 0 on.
-    Raises: InvalidValueError for labels that are no classes, or as many of them as there are rows.
+    Raises: InvalidValueError unless labels give one class for each row.
 
     Examples:
         >>> import numpy as np
@@ -61,8 +61,8 @@ def train(
     features, labels = np.asarray(features, np.float32), np.asarray(labels)
     if labels.shape != features.shape[:1] or not labels.size or labels.min() < 0 or labels.dtype.kind not in "iu":
         raise InvalidValueError(
-            f"labels of shape {labels.shape} must be a class from 0 on for each of {len(features)} rows of features. "
-            "Change one."
+            f"labels of shape {labels.shape} must give a class from 0 on for each of {len(features)} rows of features. "
+            "Change labels or features."
         )
     num_classes, chance = int(labels.max()) + 1, np.random.default_rng(seed)
     sizes = ((features.shape[1], num_experts), (num_experts, features.shape[1], num_classes if num_classes > 2 else 1))
@@ -82,7 +82,7 @@ def train(
 
 
 def outputs(weights: Ternary, features: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "m K"]:
-    """Outputs of the expert that the router's largest logit chooses; of two classes the second, 1, is above 0.
+    """Return the outputs of the expert with the largest logit. With two classes, an output above 0 means class 1.
 
     Source: Eq. (5) at k = 1.
 
@@ -116,7 +116,7 @@ def _rounded(weight: Array | np.ndarray) -> Array:
 
 
 def main() -> None:
-    """Print all bounds on the risk of a mixture that is trained on scikit-learn's digits, and its loss on others."""
+    """Print all bounds on the risk of a mixture trained on scikit-learn's digits, and its loss on test images."""
     pixels, digits, is_test = handwritten_digits()
     blocks = pixels.reshape(-1, 4, 2, 4, 2).mean((2, 4)).reshape(-1, 16) / 8 - 1
     features = np.hstack([blocks, np.ones((len(blocks), 1))]).astype(np.float32)  # |x|^2 <= 17, and so is |w|^2

@@ -1,4 +1,4 @@
-"""Promises of the paper, whatever it finds: that its runs end, and that each statement gets a status."""
+"""The paper's runs end, and each of its statements gets a status."""
 
 import cyclic
 
@@ -12,7 +12,7 @@ def test_a_state_counts_its_rounds_and_nothing_is_wrong_in_any():
 
 
 def test_every_statement_gets_a_status():
-    verdicts = mt.verify("cyclic", seed=0)  # which runs the proofs that there are
+    verdicts = mt.verify("cyclic", seed=0)  # also runs the proofs
     assert [verdict.reason for verdict in verdicts if verdict.status is mt.Status.ERROR] == []
     for statement in mt.statements("cyclic"):
         assert judged(statement, verdicts).missing == [], statement.name

@@ -212,7 +212,7 @@ def test_a_new_paper_has_everything(tmp_path):
     lines = [line.split(maxsplit=2) for line in stated.splitlines()[3:]]
     assert lines[0][1:] == [
         "queues.theorem-1",
-        "TRUE / UNDECIDED: Of M tasks some expert gets log2(log(M)) + O(1) at most.",
+        "TRUE / UNDECIDED: After M tasks at M experts, none has more than log2(log(M)) + O(1) tasks.",
     ]
     assert lines[1][:2] == ["FALSE", "queues.lemma-2"]
 

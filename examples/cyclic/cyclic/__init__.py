@@ -1,9 +1,9 @@
-"""Forgetting in linear regression: tasks that one model solves, each learned to the end, which come back.
+"""Forgetting in linear regression, with tasks that come back and that one model learns to the end each time.
 
 Setting: Evron, Moroshko, Ward, Srebro and Soudry, *How catastrophic can catastrophic forgetting be in linear
-regression?*, 2022. A task is one unit vector x_m with the target x_m . w*; learning it moves the model to the nearest
-solution, which projects the error u = w - w* on the complement of x_m. The first statement below is theirs (abstract);
-the others are stated and proved here, and the last is a temptation of ours.
+regression?*, 2022. A task is one unit vector x_m with the target x_m . w*. Learning it moves the model to the nearest
+solution, which projects the error u = w - w* on the complement of x_m. The first statement below is theirs (abstract).
+The others are ours, and the last is false.
 """
 
 import dataclasses
@@ -31,7 +31,7 @@ class Dims:  # static
 
 class Params(NamedTuple):  # traced
     angle: Annotated[constraints.Real, constraints.Within(0, np.pi)] = np.pi / 4  # theta between neighbours of a chain
-    lingering: constraints.Probability = 0.0  # of a chain: the share of tasks at whose end its turning begins
+    lingering: constraints.Probability = 0.0  # of a chain: share of its tasks after which it turns
     alikeness: constraints.Probability = 0.0  # of drawn tasks: length of their common part
 
 
@@ -44,11 +44,11 @@ class State(NamedTuple):
 
 class Info(NamedTuple):
     forgetting: jax.Array  # F(k), mean of (x . u_k)^2 over the rounds so far
-    loss: jax.Array  # mean of (x_m . u_k)^2 over tasks: of one drawn afresh
+    loss: jax.Array  # mean of (x_m . u_k)^2 over tasks, the loss of a fresh task
 
 
 def chain(key, dims, params):
-    """Unit vectors of a plane, theta apart and, before the turning, a T-th of it; w* orthogonal to the first."""
+    """Return unit vectors of a plane, theta/T and after the turn theta apart, and w* orthogonal to the first."""
     begins = jnp.floor(params.lingering * dims.num_tasks)
     places = jnp.arange(dims.num_tasks)
     turned = jnp.maximum(places - begins, 0) + jnp.minimum(places, begins) / dims.num_tasks
@@ -58,7 +58,7 @@ def chain(key, dims, params):
 
 
 def drawn(key, dims, params):
-    """Unit vectors of random directions with a part that all share, and w* of any direction."""
+    """Return unit vectors with random directions and a common part, and w* with a random direction."""
     vectors = jax.random.normal(key, (dims.num_tasks + 2, dims.num_features))
     truth, common, *own = vectors / jnp.linalg.norm(vectors, axis=1, keepdims=True)
     mixed = params.alikeness * common + (1 - params.alikeness) * jnp.stack(own)
@@ -66,18 +66,18 @@ def drawn(key, dims, params):
 
 
 def in_turn(key, dims, round):
-    """The next task of a cycle."""
+    """Return the next task of a cycle."""
     return round % dims.num_tasks
 
 
 def at_random(key, dims, round):
-    """Any task, whatever came before."""
+    """Return a random task, independent of earlier ones."""
     return jax.random.randint(key, (), 0, dims.num_tasks)
 
 
 @functools.lru_cache
 def system(dims, law=chain, order=in_turn):
-    """Tasks of these sizes, of a law, in an order."""
+    """Return the system for tasks of these sizes, from a distribution and in an order."""
 
     def init(key, params):
         tasks, truth = law(key, dims, params)
@@ -96,22 +96,22 @@ def system(dims, law=chain, order=in_turn):
 
 
 def two_tasks(angle, num_rounds):
-    """F(k) of two tasks in turn, k even: sin(theta)^2 cos(theta)^(2 (k - 1)) / 2."""
+    """Return F(k) of two tasks in turn for even k: sin(theta)^2 cos(theta)^(2 (k - 1)) / 2."""
     return np.sin(angle) ** 2 * np.cos(angle) ** (2 * (num_rounds - 1)) / 2
 
 
 def worst_of_two(num_rounds):
-    """The largest F(k) of two tasks, at cos(theta)^2 = 1 - 1/k: (1 - 1/k)^k / (2 (k - 1)), below 1 / (2 e (k - 1))."""
+    """Return the largest F(k) of two tasks, (1 - 1/k)^k / (2 (k - 1)) < 1 / (2e (k - 1)), at cos(theta)^2 = 1 - 1/k."""
     return (1 - 1 / num_rounds) ** num_rounds / (2 * (num_rounds - 1))
 
 
 def fresh_loss(num_rounds):
-    """What a fresh task's mean loss after k random ones is at most: k^k / (k + 1)^(k + 1), below 1 / (e k)."""
+    """Return the bound on a fresh task's mean loss after k random tasks: k^k / (k + 1)^(k + 1) < 1 / (e k)."""
     return (num_rounds / (num_rounds + 1)) ** num_rounds / (num_rounds + 1)
 
 
 def in_cycles(sizes):
-    """Ten cycles of chains and of drawn tasks, with other sizes."""
+    """Return the experiment with ten cycles of chains and of drawn tasks, for these sizes."""
     dims = Dims(**{"num_tasks": 6, "num_features": 5, **sizes})
     systems, rounds = {"drawn": system(dims, drawn)}, dims.num_tasks
     return mt.Experiment(
@@ -128,7 +128,7 @@ def in_cycles(sizes):
 
 
 def randomly(sizes):
-    """Tasks drawn apart, half alike and nearly alike, in random order, with other sizes."""
+    """Return the experiment with three degrees of similarity and random order, for these sizes."""
     dims = Dims(**{"num_tasks": 6, "num_features": 5, **sizes})
     cells = {"apart": {}, "half alike": {"alikeness": 0.5}, "nearly alike": {"alikeness": 0.9}}
     any_order = system(dims, drawn, at_random)
@@ -232,10 +232,10 @@ def off_the_form(run):
     "cyclic.orders", plot.over_rounds(RANDOMLY), title="Loss in random order", summary="A fresh task.", rounds=40
 )
 def orders(data, canvas):
-    """Mean loss of a fresh task after k in random order, for three degrees of alikeness, and what it is at most."""
+    """Mean loss of a fresh task after k tasks in random order, for three degrees of similarity, and its bound."""
     (panel,) = plot.row(canvas, ["6 tasks in 5 dimensions"], xlabel="tasks k", ylabel="loss of a fresh task")
     panel.plot(data["round"], data["loss"].transpose("round", "cell"), label=data["cell"].values)
-    panel.plot(data["round"], fresh_loss(data["round"]), "k--", label="at most")
+    panel.plot(data["round"], fresh_loss(data["round"]), "k--", label="bound")
     plot.legend(canvas, 2)
 
 

@@ -28,11 +28,11 @@ class Params(NamedTuple):  # traced: what readings choose and sweeps vary
 
 class State(NamedTuple):  # of one replicate, carried from round to round
     loads: jax.Array  # (max_experts,), 0 beyond num_experts
-    round: jax.Array  # every state has it
+    round: jax.Array  # every state needs it
 
 
 def system(dims):
-    """The algorithm, for arrays of these sizes."""
+    """Return the algorithm for arrays of these sizes."""
 
     def init(key, params):
         return State(jnp.zeros(dims.max_experts), jnp.int32(0))
@@ -51,7 +51,7 @@ def peak(state, info):
 
 
 READINGS = {f"best-of-{d}": mt.Reading(f"best-of-{d}", f"{d} are drawn", Params(num_choices=d)) for d in (2, 1)}
-CELLS = {"as read": {}, "one drawn": {"num_choices": 1}}  # by name, what each sets beside the reading
+CELLS = {"as read": {}, "one drawn": {"num_choices": 1}}  # parameters that each cell adds to the reading
 FILL = mt.Experiment("fill", Dims(), system(Dims()), CELLS, num_rounds=256, record_every=16, observe=peak)
 
 THEOREM_1 = mt.statement("theorem-1", module=__name__)
@@ -73,7 +73,7 @@ def load_with_choice(read, one):
     "allocations.peaks", plot.over_rounds(FILL), title="Largest loads", summary="Mean of peaks.", rounds=FILL.num_rounds
 )
 def peaks(data, canvas):
-    """Mean over replicates of the largest load, over the tasks so far."""
+    """Mean over replicates of the largest load, after each number of tasks."""
     (panel,) = plot.row(canvas, ["256 experts"], xlabel="tasks", ylabel="largest load")
     panel.plot(data["round"], data["peak"].transpose("round", "cell"), label=data["cell"].values)
     plot.legend(canvas, 2)

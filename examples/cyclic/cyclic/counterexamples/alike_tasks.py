@@ -1,4 +1,4 @@
-"""Two tasks in turn: the nearer pair forgets more."""
+"""Counterexample: of two pairs of tasks in turn, the more similar pair forgets more."""
 
 import sys
 
@@ -15,7 +15,7 @@ def forgetting(cosine, num_rounds=2):
     return np.mean((seen @ (model - truth)) ** 2)
 
 
-print("stated: the more alike two tasks are, the less is forgotten\n")
+print("claimed: the more similar two tasks are, the less is forgotten\n")
 print("cosine  forgotten after two rounds")
 found = {cosine: forgetting(cosine) for cosine in (1.0, 0.9, 0.8, 0.6, 5 / 13, 0.0)}
 for cosine, forgotten in found.items():

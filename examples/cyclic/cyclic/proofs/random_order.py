@@ -1,15 +1,14 @@
-"""Tasks in random order, u_0 of any direction: the mean loss of one drawn afresh after k is at most k^k / (k + 1)^(k +
-1).
+"""After k tasks in random order, the mean loss of a fresh task is at most k^k / (k + 1)^(k + 1), for a random u_0.
 
-With P_m = I - x_m x_m' the map G(M) = mean over m of P_m M P_m is symmetric for <M, N> = tr(M N), and <M, G(M)> is the
-mean of |P_m M P_m|^2, so that its eigenvalues are in [0, 1]. The mean loss is <I - G(I), G^k(u_0 u_0')>, which is, over
-directions of u_0, the mean of a^k (1 - a) over the eigenvalues a with the weights of I, whose sum is |u_0|^2 <= 1. The
-largest of a^k (1 - a) is at a = k/(k + 1). Below, this mean is computed exactly by the map, and by all orders one by
-one.
+Let P_m = I - x_m x_m', and let G(M) be the mean over m of P_m M P_m. This map is symmetric for <M, N> = tr(M N). Since
+<M, G(M)> is the mean of |P_m M P_m|^2, its eigenvalues are in [0, 1]. The mean loss is <I - G(I), G^k(u_0 u_0')>. On
+average over directions of u_0, this is the mean of a^k (1 - a) over the eigenvalues a, with the weights of I, which sum
+to |u_0|^2 <= 1. The largest value of a^k (1 - a) is at a = k/(k + 1). The program computes the mean loss exactly, by
+the map and by going through all orders.
 
-Robust: tasks of any rank and any number, as only P_m^2 = P_m is used.
+Robust: any number of tasks of any rank, because only P_m^2 = P_m is used.
 
-Objection: a direction may be bad for every k at once. The statement is on the mean over directions.
+Objection: one direction may be bad for every k. The statement is about the mean over directions.
 """
 
 import itertools
@@ -32,7 +31,7 @@ POOLS = {
 
 
 def projected(matrix, x):
-    """P M P for P = I - x x'."""
+    """Return P M P for P = I - x x'."""
     d = range(len(x))
     p = [[Fraction(i == j) - x[i] * x[j] for j in d] for i in d]
     left = [[sum(p[i][k] * matrix[k][j] for k in d) for j in d] for i in d]
@@ -40,7 +39,7 @@ def projected(matrix, x):
 
 
 def loss(matrix, pool):
-    """Mean of x' M x."""
+    """Return the mean of x' M x."""
     d = range(len(matrix))
     return sum(x[i] * matrix[i][j] * x[j] for x in pool for i in d for j in d) / len(pool)
 

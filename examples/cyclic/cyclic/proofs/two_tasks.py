@@ -1,16 +1,15 @@
-"""Two unit vectors in turn, an even number k of rounds: the largest F(k) is (1 - 1/k)^k / (2 (k - 1)), below 1 / (2 e
-(k - 1)).
+"""For two unit vectors in turn and even k, the largest F(k) is (1 - 1/k)^k / (2 (k - 1)), below 1 / (2 e (k - 1)).
 
-After its first round the error is orthogonal to the task of that round, and each further one multiplies it by the
-cosine, so that with c = cos(theta)^2 the other task, half of the rounds, has the loss (1 - c) c^(k - 1), and F(k) is
-half of that. Of (k - 1)(1 - c) and k - 1 times c the sum is k - 1, so that their product is at most ((k - 1)/k)^k,
-where they are equal. (1 - 1/k)^k is compared with a partial sum of 1/e's series that ends with a negative term, which
-is below 1/e.
+After the first round the error is orthogonal to the first task, and each further round multiplies it by the cosine. Let
+c = cos(theta)^2. The task that was not learned last then has the loss (1 - c) c^(k - 1). It had half of the rounds, so
+F(k) is half of this loss. The factor (k - 1)(1 - c) and k - 1 factors c sum to k - 1, so their product is at most
+((k - 1)/k)^k, with equality if all are equal. The program compares (1 - 1/k)^k with a partial sum of the series of 1/e.
+The sum ends with a negative term, so it is below 1/e.
 
-Robust: an odd k, where the other task has had fewer than half of the rounds.
+Robust: odd k, for which the other task had fewer than half of the rounds.
 
-Objection: w* is taken orthogonal to the first task. Any other of length at most 1 has a smaller error after the first
-round.
+Objection: w* is taken orthogonal to the first task. Any other w* of length at most 1 leaves a smaller error after the
+first round.
 """
 
 import sys
@@ -37,5 +36,5 @@ for k in range(2, 42, 2):
     if k <= 6:
         print(f"k = {k}: largest {worst}, at c = {best}: {(1 - best) * best ** (k - 1) / 2}")
     is_right = is_right and (1 - best) * best ** (k - 1) / 2 == worst
-print("proved: Fraction(k) is at most (1 - 1/k)^k / (2 (k - 1))" if is_right else "not proved")
+print("proved: F(k) is at most (1 - 1/k)^k / (2 (k - 1))" if is_right else "not proved")
 sys.exit(not is_right)
