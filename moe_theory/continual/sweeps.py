@@ -15,8 +15,8 @@ from moe_theory.core.baseline import LOCALITIES
 from moe_theory.core.linear import Numbers
 from moe_theory.sweep.systems import ClosedForm, Observable, Sweepable, observables
 
-OPTIMIZERS = {"sgd": optax.sgd, "adam": optax.adam}  # of the gates; sgd is (9)
-EXPERTS = ("expert_index",)  # padded ones included, which are zero
+OPTIMIZERS = {"sgd": optax.sgd, "adam": optax.adam}  # optimizers of the gates; sgd is (9)
+EXPERTS = ("expert_index",)  # including padded ones, which are zero
 
 
 class TheoremInputs(NamedTuple):

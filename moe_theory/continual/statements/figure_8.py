@@ -1,4 +1,4 @@
-"""Sentences about Fig. 8: the effect of the threshold of termination on loads."""
+"""Sentences about Fig. 8: how the threshold of termination affects loads."""
 
 import numpy as np
 
@@ -45,7 +45,7 @@ def leads(run) -> np.ndarray:
 
 
 def less_than_small(*runs) -> np.ndarray:
-    """Return the number of experts that a visible effect stays below (2, B)."""
+    """Return a number of experts in use that is visibly below that at small thresholds (2, B)."""
     return (1 - LOAD_MARGIN) * evenness_of_small(*runs)
 
 

@@ -1,6 +1,6 @@
 """Lemma 1: gate outputs of two arrivals with the same signal, or signals of one cluster.
 
-Definition 1 leaves sigma_t open. A reading's does not shrink with sigma_0, and the proof needs one that does.
+Definition 1 leaves sigma_t open. In the readings it does not shrink with sigma_0, but the proof needs it to shrink.
 """
 
 import numpy as np

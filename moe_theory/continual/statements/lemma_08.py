@@ -13,7 +13,7 @@ RARELY = probability(at_most=experiments.FAILURE)
 def share_gaps(run) -> np.ndarray:
     """|f_T1(m) - 1/M| of every expert (M, B)."""
     count = int(run.params.num_experts)
-    visits = getattr(run.state, "state", run.state).explored_visits[:count]  # a tally has the algorithm's state in it
+    visits = getattr(run.state, "state", run.state).explored_visits[:count]  # a tally contains the algorithm's state
     return np.abs(visits.astype(np.float64) / experiments.stage_rounds(run.params) - 1 / count)
 
 

@@ -1,6 +1,6 @@
 """Lemma 11: whether exploration gives every task, or cluster, an expert.
 
-Sets are (11) at the gates that route.
+Sets follow (11), at the gates that route.
 """
 
 from collections.abc import Callable
