@@ -1,5 +1,5 @@
-"""Sentences about Fig. 3, whose axis may be the squared distance of models or this per coordinate. Most can be true per
-coordinate, the reading that decides. The raw distance is the literal one.
+"""Sentences about Fig. 3. Its axis may be the squared distance of models (the literal reading) or this distance per
+coordinate, which decides because most sentences can then be true.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from moe_theory.verification.statement import bound, ordering, probability, rang
 
 VARIANCE = SIGMA_0**2
 TEN = ADAPTIVE.over("num_experts", 10)
-CLEARLY = 1.1  # times another error, which is to be seen in a figure
+CLEARLY = 1.1  # a ratio of errors that is visible in a figure
 
 
 @ranged(0)
