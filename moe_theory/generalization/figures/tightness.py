@@ -1,4 +1,4 @@
-"""Bounds over the gap found by training: Theorem 1, and the smallest corrected one, over T and k.
+"""Ratios of bounds to the gap found by training, over T and k: Theorem 1, and the smallest corrected bound.
 
 This gap is at most the supremum, so a ratio below 1 is a violation.
 """
@@ -25,9 +25,9 @@ VIOLATED = roles.ArtistStyle(facecolor="none", edgecolor="C1", linewidth=2.2, zo
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    """Return the mean gap, both bounds, ratios and the share of replicates beyond each, NaN where k > T."""
+    """Return the mean gap, both bounds, their ratios and the share of replicates beyond each bound, NaN where k > T."""
     places = [(T, k) for T, k in itertools.product(EXPERTS, ACTIVE) if k <= T]
-    # Not padded, since few experts would cost as much as many.
+    # Not padded, because then few experts would cost as much as many.
     dims = {number: Dims(number, NUM_FEATURES, NUM_SAMPLES) for number in EXPERTS}
     settings = {cell_name(T=T, k=k): (dims[T], _params(setup, T, k)) for T, k in places}
     gaps = best_gaps(settings, setup.rounds, setup.replicates, setup.seed, progress=setup.progress, words=setup.name)
