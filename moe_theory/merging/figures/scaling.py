@@ -52,7 +52,7 @@ def caption_words(data: xr.Dataset) -> dict[str, str]:
     words=caption_words,
     replicates=8,
     size=(7.2, 2.6),
-    rounds=200,  # repetitions of the timing
+    rounds=200,  # repeats of the timing
     claims=("merging.figure-6.*",),
 )
 def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:

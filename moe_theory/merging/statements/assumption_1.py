@@ -1,4 +1,4 @@
-"""Assumption 1 for Algorithm 1's trees, and for a tree that meets it in the sup norm."""
+"""Assumption 1 for Algorithm 1's trees, and for a tree that satisfies it in the sup norm."""
 
 import numpy as np
 

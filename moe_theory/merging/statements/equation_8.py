@@ -1,4 +1,4 @@
-"""Eq. (8): the number of candidates in slot t, from (7)."""
+"""Eq. (8): the number of candidates in slot t, which follows from (7)."""
 
 import numpy as np
 

@@ -1,6 +1,6 @@
 """Lemma 1: the number of candidates.
 
-Trees run alone, with leaves picked by the rule that is worst for the statement.
+Trees run alone, and the rule that is worst for the statement picks leaves.
 """
 
 import numpy as np
