@@ -107,7 +107,6 @@ def _largest(values: Float[Array, "M *rest"], mask: Bool[Array, "M *ones"]) -> F
     return jnp.max(jnp.where(mask, values, -jnp.inf), axis=0)
 
 
-# For states that contain the algorithm's state.
 _POOL = property(lambda self: self.state.pool)
 _ROUND = property(lambda self: self.state.round)
 

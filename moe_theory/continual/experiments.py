@@ -44,7 +44,6 @@ LIKELY, UNLIKELY = (limit_probability(to=limit, margin=FAILURE) for limit in (1,
 
 
 def gate_span(state: State, info: Info) -> Float[Array, ""]:
-    """Return the largest |h_m - h_m'| of all experts."""
     del state
     exists = info.gate_probabilities > 0
     highest = jnp.max(jnp.where(exists, info.gate_outputs, -jnp.inf))
@@ -212,7 +211,6 @@ ROUTER_SCALE = 0.04  # sigma_0 on the grids of learning rates and of experts
 ROUTER_RATES = (0.05, 0.1, 0.2, 0.4)  # the third belongs to `ROUTER_SCALE`
 ROUNDS_PAST_EXPLORATION = 100
 ROUTER_EXPERTS = (8, 16, 32, 64)
-# M > N and M < N
 ROUTER_MANY = 10
 ROUTER_FEW = 5
 ROUTER_DIMS = dataclasses.replace(FIGURE_2_DIMS, max_experts=ROUTER_MANY)
@@ -235,7 +233,6 @@ def router_experts_cell(number: int, variant: str = "") -> str:
 
 
 def router_params(scale: float, **changes: float) -> dict[str, float]:
-    """Return Algorithm 1's parameters at sigma_0 = `scale`, without clusters and with M > N."""
     return {
         "num_experts": ROUTER_MANY,
         "num_clusters": ROUTER_DIMS.num_tasks,
@@ -554,7 +551,6 @@ DRIVES = (0.01, 0.1, 1.0, 10.0, 100.0)  # kappa / lambda, on Fig. 2's pools
 
 
 def with_drive(params: Params, ratio: float, dims: Dims = FIGURE_2_DIMS) -> Params:
-    """Return the parameters with a signal scale at which kappa / lambda is `ratio`."""
     unit = gate_drive(params._replace(signal_scale=1.0), dims.num_features, dims.num_tasks)
     return params._replace(signal_scale=float(np.sqrt(ratio * float(params.perturbation_scale) / unit)))
 
@@ -620,7 +616,6 @@ FIGURE_9 = Experiment(
 
 
 def pools_of(run: Run, count: int | None = None) -> list[Pool]:
-    """Return the pools of a run's first `count` replicates, by default all, in float64."""
     pool = run.state.pool
     truths = np.asarray(pool.truths, np.float64)
     signals = np.asarray(pool.signals, np.float64)
@@ -628,7 +623,6 @@ def pools_of(run: Run, count: int | None = None) -> list[Pool]:
 
 
 def shared_pools_of(run: Run) -> tuple[list[Pool], Int[np.ndarray, " B"]]:
-    """Return the shared pools of a run, and the index of each replicate's pool."""
     _, first, places = np.unique(run.replicates % NUM_POOLS, return_index=True, return_inverse=True)
     pools = pools_of(run, int(first.max()) + 1)
     return [pools[place] for place in first], places
@@ -639,7 +633,6 @@ def gaps_of(run: Run) -> theory.Gaps:
 
 
 def task_gap(run: Run) -> Float[np.ndarray, " B"]:
-    """Return Delta, the mean squared distance of two random tasks."""
     return np.asarray(gaps_of(run).task_gap)
 
 
@@ -700,18 +693,14 @@ def effective_experts(loads: Float[np.ndarray, "R M B"]) -> Float[np.ndarray, "R
 
 
 def recorded(run: Run, name: str, first: int, last: int) -> np.ndarray:
-    """Return an observable of a full history in rounds `first` to `last` (R, B)."""
     return getattr(run.records, name)[first - 1 : last].astype(np.float64)
 
 
 def explored(run: Run, name: str) -> np.ndarray:
-    """Return an observable in the rounds 1, ..., T1 (T1, B)."""
     return recorded(run, name, 1, stage_rounds(run.params))
 
 
 def metric(name: str, *rounds: int) -> Callable[[Run], np.ndarray]:
-    """Return a metric at some recorded rounds, or all (V, B)."""
-
     def values(run: Run) -> np.ndarray:
         rows = np.searchsorted(run.rounds, rounds) if rounds else slice(None)
         return getattr(run.records, name)[rows].astype(np.float64)

@@ -68,7 +68,6 @@ def whole_truth(models: Float[Array, "k d"], arrival: Any, params: Any) -> Float
 def without_signal(
     key: Key[Array, ""], dims: Dims, state: State, params: Params
 ) -> tuple[Pool, Arrival, Float[Array, " M"]]:
-    """Draw arrivals whose samples are all Gaussian, without the task's signal."""
     arrival, perturbation = draw(key, dims, state.pool, params)
     shape = (dims.num_features, dims.num_samples)
     dtype = arrival.features.dtype
@@ -132,8 +131,7 @@ def variant(
     cells: Collection[str] = (),
     **about: Any,
 ) -> Experiment:
-    """Return an experiment, or some of its cells, with parameters that depend on sigma_0 and with other fields
-    changed."""
+    """Return an experiment, or some of its cells, with parameters that depend on sigma_0 and other fields changed."""
     overrides_of = {cell: experiment.cells[cell] for cell in cells or experiment.cells}
     changed = {
         cell: {**overrides, **ALONG, **changes(overrides.get("truth_scale", SIGMA_0))}
@@ -158,7 +156,6 @@ EXPECTED_COSTS = dataclasses.replace(
     system=system_with_expected_costs(experiments.FEW_SAMPLES_DIMS),
 )
 
-# Interventions in the limit.
 LIMIT, ENDLESS = (selection.experiment for selection in (experiments.LIMIT_MANY, experiments.ENDLESS_MANY))
 ALL_APART = apart(system_with_tally(LIMIT.dims))
 QUIET_MANY, QUIET_FEW = over_limit(variant(LIMIT, "limit-quiet", small_alpha))
@@ -236,7 +233,6 @@ def _later(experiment: Experiment, members: int) -> Experiment:
 LATER = _later(experiments.COVERAGE, 1)
 LATER_CLUSTERS = _later(experiments.COVERAGE_CLUSTERS, 2 * experiments.MEMBERS)
 
-# Interventions for Figs. 2 and 9 and for Lemma 5.
 FIGURE_2 = experiments.FIGURE_2
 FIGURE_2_DIMS = experiments.FIGURE_2_DIMS
 TERMINATED = tuple(map(experiments.cell_name, experiments.FIGURE_2_EXPERTS))

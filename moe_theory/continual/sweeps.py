@@ -28,7 +28,6 @@ class TheoremInputs(NamedTuple):
 
 
 def theorem_inputs(state: State, info: Info) -> TheoremInputs:
-    """Return the pool's gaps and the loads of a replicate."""
     del info
     return TheoremInputs(theory.gaps(state.pool), state.visits, state.explored_visits)
 

@@ -129,8 +129,7 @@ def transfer_trip(
 
 
 def draw_execution(key: Key[Array, ""], dims: Dims, positions: Float[Array, "M 2"], params: Params, law: Law) -> Array:
-    """Draw each server's execution delay d^ex (M,), in rounds, for the whole run. Raises: the errors of
-    `bounded_delays`."""
+    """Draw each server's execution delay d^ex (M,) for the whole run, in rounds. Raises: as `bounded_delays`."""
     uniform = random.uniforms(key, dims.max_experts, positions.dtype)
     trip = Trip(
         uniform=uniform,
@@ -156,7 +155,6 @@ def bounded_delays(law: Law, trip: Trip, params: Params) -> Int[Array, " M"]:
 
 
 def check_execution(law: Law) -> None:
-    """Raise InvalidValueError if the distribution is one for transfers."""
     if law is delays.by_distance:
         raise InvalidValueError(
             "by_distance is for transfers only, because execution happens at one server. Choose another distribution."

@@ -180,8 +180,7 @@ MORE_SERVERS = dataclasses.replace(  # than needed, with enough runs for a diffe
 BY_ENOUGH = ADAPTIVE.over("num_experts", *ENOUGH)
 BY_EXPLORED = ADAPTIVE.over("num_experts", *PAST_EXPLORATION)
 
-# Proposition 1 as delta falls, with the servers that it requires at each delta, observed in one round past T1. N and
-# d_u
+# Proposition 1 as delta falls, with the servers that it requires at each delta, observed in one round past T1.
 FEW_TASKS = 3
 FEW_DELAYS = 3
 FAILURES = (0.4, 0.1, 0.03, 0.004)
@@ -268,7 +267,6 @@ def one_slow(trip: delays.Trip, params: Params) -> Int[Array, " M"]:
 
 
 def limit(setting: SettingValues) -> Experiment:
-    """Return the limit of small sigma_0, with a setting's servers (number, one slow)."""
     return _over_scales("limit-scale", SCALES, setting, limit)
 
 
@@ -284,7 +282,6 @@ def _over_scales(name, scales, setting, build, **changes) -> Experiment:
 
 
 def rate_limit(setting: SettingValues) -> Experiment:
-    """Return the limit of small eta, with a setting's servers."""
     number = setting.get("servers") or SMALL_EXPERTS
     cells = {f"eta = {rate:g}": _small(number, SMALL_SCALE, rate) for rate in RATES}
     return _with_servers(_limit("limit-rate", small_dims(number, 10, 7), cells, observe_steps), number, rate_limit)
@@ -443,8 +440,6 @@ def exact_errors(run: Run) -> Float[np.ndarray, "R B"]:
 
 
 def exact_error_at(time: int) -> Callable[[Run], np.ndarray]:
-    """Return `exact_errors` at round `time` (B,)."""
-
     def error(run: Run) -> np.ndarray:
         place = np.searchsorted(run.rounds, time)
         records = run.records._replace(loads=run.records.loads[place : place + 1])
@@ -463,7 +458,6 @@ def error_given_routes(run: Run, num_samples: int = FIGURE_3_DIMS.num_samples) -
 
 
 def error_at(time: int) -> Callable[[Run], np.ndarray]:
-    """Return G once pending tasks are completed, at round `time` (B,)."""
     return ranged(0)(lambda run: run.records.flushed[np.searchsorted(run.rounds, time)].astype(np.float64))
 
 
@@ -471,7 +465,6 @@ final_error = error_at(FIGURE_3_ROUNDS)
 
 
 def explored(run: Run, name: str) -> np.ndarray:
-    """Return a recorded observable in the rounds up to T1 (R, B)."""
     return getattr(run.records, name)[: explored_record(run) + 1].astype(np.float64)
 
 
@@ -487,7 +480,6 @@ def drives(run: Run) -> Float[np.ndarray, "M N B"]:
 
 
 def outputs_of(run: Run, inputs: Float[np.ndarray, "N d B"]) -> Float[np.ndarray, "M N B"]:
-    """Return every expert's output for some gate inputs, at T1."""
     gates = run.records.gates[explored_record(run)][: int(run.params.num_experts)].astype(np.float64)
     return np.einsum("mdb,ndb->mnb", gates, inputs)
 

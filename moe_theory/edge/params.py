@@ -155,7 +155,6 @@ class Params(NamedTuple):
 
 
 def check_params(dims: Dims, params: Params) -> None:
-    """Check that parameters are within their ranges, except traced ones."""
     values = constraints.check(params, dims)
     require_orthogonal(values.get("signal_law", PROPORTIONAL), dims.num_tasks, dims.num_features)
     least = ("min_transfer_delay", "min_execution_delay")
@@ -180,7 +179,6 @@ def check_params(dims: Dims, params: Params) -> None:
 
 
 def require_whole_rounds(name: str, rounds: np.ndarray) -> None:
-    """Raise InvalidValueError unless delays are whole numbers of rounds, at most `LONGEST_DELAY`."""
     if rounds.dtype.kind not in "iuf":
         raise InvalidValueError(
             f"{name} must be whole numbers of rounds, but has type {rounds.dtype}. Change {name}.", argument=name

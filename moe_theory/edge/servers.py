@@ -164,13 +164,11 @@ def existing(state: Any, params: Any) -> Bool[Array, " M"]:
 
 
 def has_own_slots(state: Any, slots_per_server: int) -> bool:
-    """Return whether every server has its own slots."""
     return state.pending_server.shape[0] == state.busy_until.shape[0] * slots_per_server
 
 
 def one_task_each(fit: Fit, locality: Locality | None = None) -> Servers:
-    """Return the paper's servers: linear experts that hold one task each and drop others. Source: Algorithm 1 of
-    `edge`."""
+    """Return the paper's servers: linear experts, which hold one task and drop others. Source: Algorithm 1 of `edge`."""
 
     def complete(state: Any, is_done: Bool[Array, " S"]) -> tuple[Any, Float[Array, " S"]]:
         is_moved = is_done
@@ -231,7 +229,6 @@ def at_servers(state: Any, counts: Bool[Array, " S"] | bool) -> Bool[Array, "S M
 
 
 def is_misrouted(state: Any, server: Int[Array, ""], task: Int[Array, ""]) -> Bool[Array, ""]:
-    """Return whether a task's server specialises in another task type (15)."""
     return (server >= 0) & (specialty(state, select_row(state.gates, server)) != task)
 
 

@@ -27,7 +27,6 @@ class PropositionInputs(NamedTuple):
 
 
 def proposition_inputs(state: State, info: Info) -> PropositionInputs:
-    """Return the gaps between the centres of a replicate, and its loads."""
     del info
     return PropositionInputs(theory.gaps(state.pool, 0.0), state.visits)
 

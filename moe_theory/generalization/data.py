@@ -37,7 +37,6 @@ class Sample(NamedTuple):
 
 
 def check_data(dims: Dims, data: str) -> None:
-    """Raise UnknownNameError for unknown data, or InvalidValueError for `dims` that do not fit."""
     if data not in DATA:
         raise unknown_name("data", data, DATA)
     if data == DIGITS and dims.num_features != DIGITS_PIXELS:
@@ -85,7 +84,6 @@ def draw_teacher(key: Key[Array, ""], dims: Dims) -> ClassifierWeights:
 
 
 def teacher_labels(teacher: ClassifierWeights | None, features: Float[Array, "m d"]) -> Float[Array, " m"]:
-    """Return the sign of the teacher's output, 1 at 0."""
     assert teacher is not None
     outputs = model.outputs(teacher, features, 1, TEACHER_EXPERTS)
     labels = jnp.where(outputs < 0, jnp.asarray(-1, outputs.dtype), jnp.asarray(1, outputs.dtype))

@@ -40,7 +40,6 @@ Settings = Mapping[str, Overrides]  # cells' names -> overrides of the parameter
 
 
 def cell_name(**sizes: float) -> str:
-    """Return the name of the cell with these sizes, such as "T = 4, m = 100"."""
     return ", ".join(f"{symbol} = {value:g}" for symbol, value in sizes.items())
 
 
@@ -109,13 +108,11 @@ FEWER_LEARNED_CELLS = _learned_cells("learned-cells-of-fewer", 6400, 512)  # the
 # A dense mixture of two with a free router (counterexample C).
 DENSE = _drawn("dense", dense, Dims(2, 1, 1000), _settings([{"T": 2, "m": 1000}], needs_reading=True, k=2), 2048)
 
-# One function with a fair coin for its loss.
 SINGLE = _drawn("single", coin, Dims(1, 1, 1000), _settings([{"T": 1, "m": 1000}], k=1), 4096)
 (SINGLE_CELL,) = SINGLE.cells
 COIN_SAMPLES = (25, 100)
 COIN = _drawn("coin", coin, Dims(1, 1, COIN_SAMPLES[-1]), _settings(({"m": m} for m in COIN_SAMPLES), T=1, k=1), 32768)
 
-# T masks of k functions each at m samples.
 CLASS_SIZES = ((2, 1, 8), (8, 1, 8), (8, 8, 8), (4, 2, 5))
 CLASS_DIMS = Dims(max_experts=8, num_features=1, max_samples=8)
 CLASSES = _drawn(
@@ -124,7 +121,6 @@ CLASSES = _drawn(
 
 FREE_SAMPLES = Size("num_samples", 1, CLASS_DIMS.max_samples)  # of finite classes
 
-# T labels, and masks of k of T experts.
 LABELING_SIZES = ((2, 1), (3, 1), (3, 2))
 LABELING_DIMS = Dims(max_experts=3, num_features=2, max_samples=4)
 
@@ -255,12 +251,10 @@ def delta_of(run: Run) -> float:
 
 
 def difference(run: Run) -> Float[np.ndarray, " B"]:
-    """Return L_S - L_S' of the one function of `COIN`."""
     return shown(run, "risk") - shown(run, "ghost")
 
 
 def is_beyond(run: Run, name: str, gaps: Iterable[float]) -> Float[np.ndarray, "V B"]:
-    """Return whether a recorded gap is above each of `gaps`, as 0 or 1."""
     return (shown(run, name) > np.array(gaps)[:, None]).astype(np.float64)
 
 

@@ -165,7 +165,6 @@ def draw_labels(key: Key[Array, ""], count: int) -> Float[Array, " m"]:
 
 
 def cell_of(inputs: Float[Array, "*shape"], num_experts: Int[Scalar, ""]) -> Int[Array, "*shape"]:
-    """Return floor(T x), the cell of each input on [0, 1)."""
     cell = jnp.floor(inputs * num_experts).astype(jnp.int32)
     return jnp.minimum(cell, jnp.asarray(num_experts, jnp.int32) - 1)  # a product may be rounded up to T
 
@@ -322,7 +321,6 @@ class ShatteringTables(NamedTuple):
 
 @functools.cache
 def shattering_tables(num_points: int, num_labels: int) -> ShatteringTables:
-    """Return the tables for all functions."""
     labels = np.eye(num_labels)
     pairs = np.array([labels[first] + labels[second] for first, second in itertools.combinations(range(num_labels), 2)])
     pairs = pairs.reshape(-1, num_labels)

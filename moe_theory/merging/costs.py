@@ -117,7 +117,6 @@ def interleaved(
 
 @contextlib.contextmanager
 def on_one_core() -> Iterator[None]:
-    """Pin all threads of this process to one core, on Linux."""
     if not hasattr(os, "sched_setaffinity"):
         yield
         return

@@ -114,7 +114,6 @@ def _answers(
     slot_size: int,
     root: Key[Array, ""],
 ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Return accuracies in all slots and in late ones, by approach and seed."""
     mixes_of_all = next(iter(runs.values())).mix
     num_slots, _, seeds = mixes_of_all.shape
     late = num_late(num_slots)
@@ -142,7 +141,6 @@ def _answers(
 
 
 def observe(state: State, info: Info) -> SlotAccuracy:
-    """Return the accuracy over all requests of a slot, and its mix."""
     del state
     return SlotAccuracy(slot_reward(info.feedback), info.mix)
 

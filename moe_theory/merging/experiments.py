@@ -207,7 +207,6 @@ TANBR_LONG = LONG.at(policies.TANBR)
 ONE_EXPERT_LONG = LONG.at(policies.BEST_EXPERT)
 
 
-# Fig. 7: Tanbr's rho, and the step of its network.
 LEARNING_RATES = (0.05, 0.5)  # eta w
 
 
@@ -249,7 +248,6 @@ STEPS = Experiment(
     tier=EXACT_TIER,
 )
 
-# Slots of the trained model.
 SLOT_SIZE = 64
 SLOTS = 5000  # the paper learns in this many slots before it compares accuracies
 LAST_SLOTS = 128  # slots at the end of a run over which accuracies are averaged
@@ -357,7 +355,6 @@ ROUTING = Experiment(
     measured=Measured(costs.choice_times({cell: form for cell, (_, form) in ROUTED.items()})),
 )
 
-# Measurements of statements.
 HORIZONS = (16, 64, 256, 1024)  # T at which corrected bounds are compared
 
 
@@ -367,7 +364,6 @@ def computed(*labels: str, abscissa: tuple[float, ...] | None = None) -> Selecti
 
 
 def by_ratio(rule: str, constant: float = 1.0) -> Selection:
-    """Select the trees under one rule, at each rho."""
     return Selection(TREES, tuple(tree_cell(rule, ratio, constant) for ratio in SMOOTHNESS_RATIOS), BY_RATIO)
 
 
@@ -402,7 +398,6 @@ def mean_value(run: Run, first: int, last: int) -> Float[np.ndarray, " B"]:
 
 
 def lead(run: Run, rival: Run) -> Float[np.ndarray, " B"]:
-    """Return how far a policy's final accuracy is above a rival's, by stream."""
     return final_accuracy(run) - final_accuracy(rival)
 
 
@@ -411,23 +406,19 @@ def final_accuracy(run: Run) -> Float[np.ndarray, " B"]:
 
 
 def is_faster(run: Run, method: str, rival: str, share: float, field: str = "serving") -> Bool[np.ndarray, " B"]:
-    """Return whether a method takes at most `share` of a rival's serving time (or `field`), by repetition."""
     mine, rival_times = (np.asarray(getattr(run.records[name], field)[0], np.float64) for name in (method, rival))
     return mine <= share * rival_times
 
 
 def exponent_over_log(values: Float[np.ndarray, "V B"], slots: Sequence[int]) -> Float[np.ndarray, " B"]:
-    """Return the least-squares slope of log (values / log T) over log T by replicate."""
     places = np.log(slots)
     centred = places - places.mean()
     return centred @ np.log(values / places[:, None]) / (centred @ centred)
 
 
 def increases(values: Sequence[np.ndarray]) -> Bool[np.ndarray, "V B"]:
-    """Return whether each number is below the next, by replicate."""
     return np.stack([one < following for one, following in itertools.pairwise(values)])
 
 
-# Hypotheses of statements.
 CONFIDENCE = 0.2  # delta of Lemmas 3 and 4 and of Theorem 1, since the experiments' 1 would make them trivial
 NUM_LAYERS = DIMS.num_hidden + 1  # L

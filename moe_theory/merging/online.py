@@ -234,7 +234,6 @@ def _estimate(rewards: Float[np.ndarray, " B"]) -> RewardEstimate:
 
 
 def params_for(policy: str, num_experts: int, reading: Reading | None = None, max_active: int | None = None) -> Params:
-    """Return the parameters of a policy under a reading, with the settings that are best on the testbed."""
     active = num_experts if max_active is None else max_active
     constraints.require(constraints.Count, max_active=active)
     values = {"max_active": active, "num_experts": num_experts}
@@ -244,7 +243,6 @@ def params_for(policy: str, num_experts: int, reading: Reading | None = None, ma
 
 
 def checked(served: Any, num_tasks: int, slot: int) -> Feedback:
-    """Check the output of a stream's `serve`, and return it as arrays."""
     try:
         rewards, counts = (np.asarray(part, np.float64) for part in served)
     except (TypeError, ValueError):

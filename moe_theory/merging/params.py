@@ -125,7 +125,6 @@ class Params(NamedTuple):
 
 
 def check_params(dims: Dims, params: Params) -> None:
-    """Check that parameters are within their range, except traced ones."""
     values = constraints.check(params, dims)
     if values.get("warm_start") and values.get("num_experts", dims.num_tasks) != dims.num_tasks:
         raise InvalidValueError(

@@ -388,7 +388,6 @@ def _begin_experts(key: PRNGKey, dims: Dims, params: Params) -> _ExpertRewards:
 
 
 def _choose_expert(key: PRNGKey, memory: _ExpertRewards, mix: Mix, time: Slot, params: Params) -> Pick:
-    """Return UCB1's expert: the largest mean reward + (2 log t / n)^(1/2), untried experts first."""
     del key, mix, params
     tries = memory.counts.astype(memory.sums.dtype)
     num_tries = jnp.maximum(tries, 1)

@@ -53,7 +53,6 @@ def document(by_policy: Policies, body: Mapping[str, object], folder: Path) -> D
 
 
 def summarized(by_policy: Policies) -> list[PolicySummary]:
-    """Return the policies in the order of their rewards in the last slots, the best first."""
     summaries = []
     for policy, rows in by_policy.items():
         late = [row.reward for row in rows[-num_late(len(rows)) :]]

@@ -285,7 +285,6 @@ def observed(key: Key[Array, ""], values: Float[Array, " V"], mix: Float[Array, 
 
 
 def check_experts(words: str, dims: Dims, params: Params) -> None:
-    """Check that there is an expert for each task, which the reward called `words` needs."""
     if dims.max_experts < dims.num_tasks:
         raise InvalidValueError(
             f"{words} needs an expert for each task: max_experts={dims.max_experts} must be at least "

@@ -18,7 +18,6 @@ EXPERTS = ("expert_index",)  # including padded ones, which are zero
 
 
 def monitor_error(state: Any, info: Any) -> Array:
-    """Return the total variation distance between the estimated and the true task mix."""
     del state
     return jnp.sum(jnp.abs(info.estimated_mix - info.mix)) / 2
 

@@ -75,12 +75,10 @@ def weighted_sum(
 
 
 def existing(max_experts: int, num_experts: Int[Scalar, ""]) -> Bool[Array, " K"]:
-    """Return which of the padded experts exist: the first `num_experts`."""
     return jnp.arange(max_experts, dtype=jnp.int32) < num_experts
 
 
 def equal_weights(exists: Bool[Array, " K"]) -> Float[Array, " K"]:
-    """Return 1/K for each expert that exists."""
     weights = exists.astype(jnp.result_type(float))
     return weights / jnp.sum(weights)
 
@@ -122,7 +120,6 @@ def log_gammas(key: Key[Array, ""], count: int, concentration: Float[Scalar, ""]
 
 
 def largest(values: Float[Array, " K"], exists: Bool[Array, " K"], max_active: Int[Scalar, ""]) -> Bool[Array, " K"]:
-    """Return the `max_active` experts with the largest values, the first on ties."""
     index = jnp.arange(values.shape[0], dtype=jnp.int32)
     is_tied_before = (values[None, :] == values[:, None]) & (index[None, :] < index[:, None])
     is_before = exists[None, :] & ((values[None, :] > values[:, None]) | is_tied_before)

@@ -36,7 +36,6 @@ NUM_SAMPLES = 2
 SCALE = 1e-4  # sigma_0 where only one is used; outputs are of order 1e-5, so that a softmax is 1/M
 SCALES = (1e-6, 1e-5, 1e-4, 1e-3)
 MANY = (6, 12, 24, 48)  # M, for `NUM_TASKS` tasks
-# For the comparison with the printed algorithm.
 PRINTED_EXPERTS = 5
 PRINTED_SCALES = (1e-1, 1e-2, 1e-3, 1e-4)
 LAWS = {"orthogonal": ORTHOGONAL, "along-truths": PROPORTIONAL, "independent": INDEPENDENT}
@@ -78,7 +77,6 @@ class Settling(NamedTuple):
 
 
 def is_settled(state: State, last: Int[Array, " M"], params: Params) -> Bool[Array, ""]:
-    """Return whether, for every task n, all experts with theta'v_n within lambda of the largest had n last."""
     exists = jnp.arange(last.shape[0])[:, None] < params.num_experts
     outputs = jnp.sum(state.gates[:, None, :] * state.pool.signals[None, :, :], axis=-1)  # (M, N)
     highest = jnp.max(jnp.where(exists, outputs, -jnp.inf), axis=0)

@@ -40,7 +40,6 @@ SETTLED = 32
 
 
 def compute(setup: plot.Setup, terminations: Sequence[str] = TERMINATIONS) -> xr.Dataset:
-    """Return means, bands, closed forms and exact theory."""
     numbers = setup.experts
     dims = setup.dims
     length = setup.rounds

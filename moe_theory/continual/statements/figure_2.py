@@ -71,12 +71,10 @@ def mean_move(run) -> np.ndarray:
 
 
 def early(round: int) -> Measure:
-    """Both metrics at a round (2, B)."""
     return lambda run: np.concatenate([experiments.metric(name, round)(run) for name in METRICS])
 
 
 def excess_error(run) -> np.ndarray:
-    """Mean over t of the error above the run's final one."""
     error = experiments.metric("generalization_error")(run)
     return (error - error[-1]).T.mean(axis=1)
 

@@ -7,7 +7,6 @@ from moe_theory.continual.statements.setting import statement
 from moe_theory.verification.statement import bound, equality, ordering, ranged
 
 CELLS = tuple(THRESHOLDS)
-# Gamma > lambda, and Gamma <= lambda
 LARGE = CELLS[:2]
 SMALL = CELLS[2:]
 ALL = FIGURE_8.together(*CELLS)
@@ -26,7 +25,6 @@ def counted(run) -> np.ndarray:
 
 
 def evenness(run) -> np.ndarray:
-    """Number of experts in use (B,)."""
     is_counted = counted(run)
     experts = range(FIGURE_8.dims.max_experts)
     loads = np.stack([np.sum(is_counted & (run.records.expert == expert), axis=0) for expert in experts])

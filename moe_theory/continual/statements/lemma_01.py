@@ -25,7 +25,6 @@ RARELY = probability(at_most=experiments.FAILURE)
     "lemma-1.same-cluster-small-noise", experiments.BY_SCALE_NEAR, rate(at_least=1.5), hypotheses=["small-noise"]
 )
 def output_gap(run) -> np.ndarray:
-    """max_m |h_m(X) - h_m(X~)|."""
     return np.abs(np.diff(experiments.gate_output_pairs(run), axis=1)).max(axis=(1, 2))
 
 

@@ -35,7 +35,6 @@ def output_pairs(
 
 
 def steepness(run, num_experts: int, spread: float, change: float) -> Float[np.ndarray, "B pairs"]:
-    """|p - p^|_inf / |h - h^|_inf at the run's lambda."""
     scale = float(run.params.perturbation_scale)
     before, after = (scale * part for part in output_pairs(run, num_experts, spread, change))
     moved = corrected.routing_probabilities(after, scale) - corrected.routing_probabilities(before, scale)

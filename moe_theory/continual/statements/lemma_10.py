@@ -35,7 +35,6 @@ def probabilities_at(run, *gaps: float) -> Float[np.ndarray, "B gaps 2"]:
 
 
 def difference(*gaps: float) -> Callable[[Run], Float[np.ndarray, "gaps B"]]:
-    """|pi_m - pi_m'| at each gap."""
     return lambda run: np.abs(np.diff(probabilities_at(run, *gaps), axis=-1))[..., 0].T
 
 

@@ -24,7 +24,6 @@ def _covered(sets: str, experiment: Experiment) -> Selection:
     return Selection(experiment, (experiments.COVERED,), (label,))
 
 
-# M = N ln(N / delta) and K ln(K / delta).
 OF_TASKS = _covered("N", experiments.COVERAGE)
 OF_CLUSTERS = _covered("K", experiments.COVERAGE_CLUSTERS)
 LATER_TASKS = _covered("N", interventions.LATER)

@@ -51,8 +51,7 @@ def claim_competitors(
     rivals: Mapping[str, Sequence[Selection]],
     criterion: Criterion = LIKELY,
 ) -> None:
-    """Declare a claim for each rival in both cases of a statement, M > N and M < N, given by the ids of their
-    claims."""
+    """Declare a claim for each rival in both cases, M > N and M < N, given by their claims' ids."""
     for name, runs in rivals.items():
         for (id, case), runs_of_case in zip(cases.items(), runs, strict=True):
             case.competitor(f"{id}-{name}", runs_of_case, criterion)(measure)

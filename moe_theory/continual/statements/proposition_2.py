@@ -44,12 +44,10 @@ def any_gap(run: Run) -> np.ndarray:
 
 
 def in_units(measure: Callable[[Run], np.ndarray], runs: Sequence[Run]) -> np.ndarray:
-    """Gaps over sigma_0^1.75, with one component per run."""
     return np.stack([measure(run) / float(run.params.truth_scale) ** 1.75 for run in runs])
 
 
 def smaller(measure: Callable[[Run], np.ndarray]) -> Callable[..., np.ndarray]:
-    """Gaps in units of sigma_0^1.75 at all sigma_0 but the largest, by run."""
     return lambda *runs: in_units(measure, runs[:-1])
 
 

@@ -75,7 +75,6 @@ def outside(run) -> np.ndarray:
 
 
 def contested(run) -> np.ndarray:
-    """Arrivals of `fixed` with at least two experts in the set (T, B)."""
     return fixed(run) & (run.records.set_size >= 2)
 
 

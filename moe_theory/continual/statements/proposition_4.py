@@ -17,7 +17,6 @@ GENERALIZATION_ERROR = statement("proposition-4-generalization-error", module=__
 
 
 def single_expert_gaps(run) -> theory.Gaps:
-    """Gaps of the shared pools (B,), computed once per pool."""
     pools, places = experiments.shared_pools_of(run)
     return theory.Gaps(*np.transpose([theory.gaps(pool) for pool in pools])[:, places])
 

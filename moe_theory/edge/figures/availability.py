@@ -41,7 +41,6 @@ observe = fields(
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    """Return shares of later arrivals that find no idle specialist, and no specialist at all."""
     length = setup.rounds
     later = tuple(range(length // 2, length))
     runs = setup.run(

@@ -30,12 +30,10 @@ POINT = roles.ArtistStyle(marker="o", markersize=4.5, markerfacecolor="white", m
 
 
 def signal_scale(params: Any, drive: float, dims: Dims) -> float:
-    """Return the signals' scale for a gate drive of `drive`."""
     return math.sqrt(drive / gate_drive(params._replace(signal_scale=1.0), dims.num_features))
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    """Return means of G_T / Delta, and of the shares of tasks dropped and misrouted."""
     length = setup.rounds
     cells = []
     for drive in DRIVES:
@@ -79,7 +77,6 @@ def critical_drive(num_experts: int) -> float:
 
 
 def servers_by_line() -> list[tuple[str, float]]:
-    """Return the names and numbers of servers in Proposition 1, in order."""
     num_tasks = DIMS.num_tasks
     lines = [("$N M_{th}$", num_tasks * theory.specialists_needed(MAX_DELAY, num_tasks, FAILURE))]
     for rule, words in RULES.items():

@@ -62,7 +62,6 @@ def _commonest(run: Run, replicate: int) -> Int[np.ndarray, " M"]:
 
 
 def share_of_own_kind(run: Run) -> float:
-    """Return the mean share of the second half's tasks that are of their server's commonest type."""
     later = len(run.records.task) // 2
     shares = []
     for replicate in run.replicates:

@@ -17,7 +17,6 @@ CLEARLY = 1.1  # a ratio of errors that is visible in a figure
 
 @ranged(0)
 def per_coordinate(run) -> np.ndarray:
-    """Final error over the number of features (B,)."""
     return final_error(run) / FIGURE_3_FEATURES
 
 

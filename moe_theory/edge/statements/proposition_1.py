@@ -39,7 +39,6 @@ def relative_error(run) -> np.ndarray:
 
 
 def excess(run: Run, quantile: str, rounding: Callable = float) -> np.ndarray:
-    """Relative excess of the exact tail beyond M_th over delta."""
     needed = [rounding(theory.specialists_needed(MAX_DELAY, NUM_TASKS, delta, quantile)) for delta in DELTAS]
     tails = np.array([theory.tail(MAX_DELAY, NUM_TASKS, threshold) for threshold in needed])
     return alike(run, np.maximum(tails / DELTAS - 1, 0))

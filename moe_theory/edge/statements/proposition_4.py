@@ -24,7 +24,6 @@ def observed(run) -> np.ndarray:
 
 
 def by(formula: Callable) -> Callable[[Run], np.ndarray]:
-    """(22), or its correction, from the pools and loads of a run (B,)."""
     return lambda run: steady(run, experiments.proposition_4(run, FIGURE_3_DIMS, formula))
 
 

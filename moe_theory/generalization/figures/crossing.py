@@ -52,7 +52,6 @@ def observe(state: State, info: Any) -> Float[Array, ""]:
 
 
 def compute(setup: plot.Setup, names: Sequence[str] = tuple(CASES)) -> xr.Dataset:
-    """Return the gap's mean and band, the bounds and their crossings, padded with NaN."""
     cases = {name: CASES[name] for name in names}
     length = setup.rounds
     places = max(len(case.samples) for case in cases.values())

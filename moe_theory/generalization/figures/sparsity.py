@@ -34,7 +34,6 @@ OWN = {  # with the class's d_N at this k
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    """Return bounds by number of experts and of active experts, NaN where k > T."""
     complexities = {
         number: [natarajan("linear", number, k, NUM_FEATURES, setup.reading.name) for k in range(1, number + 1)]
         for number in EXPERTS

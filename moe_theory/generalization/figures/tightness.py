@@ -25,7 +25,6 @@ VIOLATED = roles.ArtistStyle(facecolor="none", edgecolor="C1", linewidth=2.2, zo
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    """Return the mean gap, both bounds, their ratios and the share of replicates beyond each bound, NaN where k > T."""
     places = [(T, k) for T, k in itertools.product(EXPERTS, ACTIVE) if k <= T]
     # Not padded, because then few experts would cost as much as many.
     dims = {number: Dims(number, NUM_FEATURES, NUM_SAMPLES) for number in EXPERTS}
@@ -64,7 +63,6 @@ def _params(setup: plot.Setup, num_experts: int, active: int) -> Any:
 
 
 def caption_words(data: xr.Dataset) -> dict[str, str]:
-    """Return the framed cells of (a), in words."""
     below = data.printed_ratio.to_series().dropna()
     names = [f"T = {experts}, k = {active}" for (experts, active), ratio in below.items() if ratio < 1]
     return {"below": f"below the gap at {'; '.join(names)} (framed)" if names else "nowhere below the gap"}

@@ -24,7 +24,6 @@ def twice_beyond_half(run) -> np.ndarray:
 
 
 def is_little_doubt(dims, run) -> bool:
-    """Return whether exp(-eps^2 m / 2) <= `MOST_DOUBT` for all gaps."""
     return bool(np.all(np.exp(-(gaps_of(run) ** 2) * int(run.params.num_samples) / 2) <= MOST_DOUBT))
 
 

@@ -54,7 +54,6 @@ def largest_excess(run) -> np.ndarray:
 
 
 def each_of(cells: Sequence[str], measure: Callable[[Run], np.ndarray]) -> Callable[[Runs], np.ndarray]:
-    """A measurement with one component for each cell."""
     return lambda runs: np.stack([measure(runs[cell]) for cell in cells])
 
 

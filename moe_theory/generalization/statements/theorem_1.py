@@ -186,7 +186,6 @@ def forms_at_risk(runs: Runs) -> list[str]:
 
 
 def exceeds_anywhere(runs: Runs) -> np.ndarray:
-    """Whether the gap exceeds the bound in any setting, by form of the bound."""
     gaps = np.stack([gap_of(run) for run in runs.values()], axis=1)
     return np.stack([np.any(gaps > form, axis=1) for form in bounds_by_form(runs)])
 

@@ -30,7 +30,6 @@ def mean_regret(state: State, info: Info) -> Float[Array, ""]:
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    """Return mean regret and candidates, by smoothness ratio and learning rate."""
     settings = {f"ratio {ratio}": setup.params(smoothness_ratio=ratio) for ratio in SMOOTHNESS_RATIOS}
     settings |= {f"rate {rate}": setup.params(learning_rate=rate) for rate in RATES}
     observe = fields(mean_regret=mean_regret, leaves="info.pick.num_candidates")

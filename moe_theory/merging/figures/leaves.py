@@ -62,12 +62,10 @@ def compute(setup: plot.Setup) -> xr.Dataset:
 
 
 def params_of(setup: plot.Setup, case: Column) -> Params:
-    """Return the reading's parameters with a threshold, three experts and effective splits."""
     return setup.params(num_experts=3, max_active=3, split_rule=EFFECTIVE_SPLIT, **case._asdict())
 
 
 def bounds_of(times: Int[np.ndarray, " R"], params: Params) -> plot.Values:
-    """Return all bounds for runs up to these slots, with NaN for infinity."""
     bounds = {
         "printed_leaves": theory.leaf_bound(times, params),
         "repaired_leaves": np.array([corrected.leaf_bound(int(time), params) for time in times], float),

@@ -17,7 +17,6 @@ BAND = (0.1, 0.5, 0.9)
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    """Return quantiles of slots and milliseconds, by number of experts."""
     settings = {num_experts: setup.params(num_experts=num_experts) for num_experts in EXPERTS}
     slots = []
     programs = []

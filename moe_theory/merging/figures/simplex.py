@@ -27,7 +27,6 @@ LEAST_AREA = 1e-9  # area of a box's part of the simplex; smaller parts are poin
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    """Return the first replicate's boxes, candidates, depths and pulls at three times."""
     length = setup.rounds
     check_run(length, STRIDE)
     params = setup.params(**SETTING)
@@ -72,7 +71,6 @@ def _cut(corners: Float[np.ndarray, "c 3"], room: Float[np.ndarray, " c"]) -> Fl
 
 
 def area(corners: Float[np.ndarray, "c 3"]) -> float:
-    """Return a polygon's area, as a share of the simplex."""
     first = corners[:, 0]
     second = corners[:, 1]
     return float(abs(np.sum(first * np.roll(second, -1) - second * np.roll(first, -1))))

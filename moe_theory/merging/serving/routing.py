@@ -77,7 +77,6 @@ def dense(
 
 
 def gated(experts: Experts, tokens: Float[Array, "N d"], gates: Float[Array, "N K"]) -> Float[Array, "N d"]:
-    """Return the sum of all experts' outputs times their gates."""
     hidden = jax.nn.relu(jnp.einsum("nd,kdf->knf", tokens, experts.w_in) + experts.b_in[:, None])
     outputs = jnp.einsum("knf,kfd->knd", hidden, experts.w_out) + experts.b_out[:, None]
     return jnp.einsum("nk,knd->nd", gates, outputs)

@@ -43,7 +43,6 @@ def grows_like_root(run) -> np.ndarray:
 
 
 def claim_saving(statement: Declared, id: str, rival: str, saving: float, role: str = "literal") -> None:
-    """Declare that one merged expert serves a batch in less time than a rival, by a share `saving`."""
     statement.claim(f"{id}-{rival}", SERVING, MOSTLY, role=role)(lambda run: is_faster(run, MERGED, rival, 1 - saving))
 
 
@@ -64,7 +63,6 @@ MEMORY = statement("abstract-memory", module=__name__)
 
 
 def share_of(run, field: str) -> np.ndarray:
-    """Bytes with one merged expert as a share of all experts' (B,)."""
     methods = (run.records[name] for name in (MERGED, "token-top-1-capacity"))
     merged, every = (np.asarray(getattr(method, field)[0], np.float64) for method in methods)
     return merged / every

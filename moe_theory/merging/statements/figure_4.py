@@ -45,7 +45,6 @@ claim_gain(FIGURE_4, "figure-4.agreeing", "agreeing-fixed", rivals=IN_THE_PAPER,
 
 
 def claim_orders(id: str, rivals: Sequence[str], surface: str):
-    """Declare that Tanbr's regret is below each rival's in most worlds."""
     runs = SURFACE[surface].together(policies.TANBR, *rivals)
     FIGURE_4.ours(id, runs, MOSTLY, labels=[f"tanbr below {rival}" for rival in rivals])(
         lambda tanbr, *others: np.stack([regret(tanbr) < regret(other) for other in others])

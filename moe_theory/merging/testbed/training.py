@@ -30,7 +30,6 @@ _WARM_UP = 0.1  # share of a phase's steps during which the learning rate rises
 
 
 def tell(line: str) -> None:
-    """Report progress on standard error."""
     sys.stderr.write(f"{line}\n")
 
 

@@ -68,7 +68,6 @@ def forward(model: Model, inputs: Float[Array, "n s p"], moe: MoE) -> Float[Arra
 
 
 def dense(expert: Experts, tokens: Float[Array, "*n d"]) -> Float[Array, "*n d"]:
-    """Return E(u; W) of a single expert (E = 1)."""
     hidden = jax.nn.relu(tokens @ expert.w_in[0] + expert.b_in[0])
     return hidden @ expert.w_out[0] + expert.b_out[0]
 
