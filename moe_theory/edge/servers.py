@@ -168,7 +168,7 @@ def has_own_slots(state: Any, slots_per_server: int) -> bool:
 
 
 def one_task_each(fit: Fit, locality: Locality | None = None) -> Servers:
-    """Return the paper's servers: linear experts, which hold one task and drop others. Source: Algorithm 1 of `edge`."""
+    """Return the paper's servers: linear experts that hold one task and drop others. Source: Algorithm 1."""
 
     def complete(state: Any, is_done: Bool[Array, " S"]) -> tuple[Any, Float[Array, " S"]]:
         is_moved = is_done

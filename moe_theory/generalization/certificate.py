@@ -20,8 +20,7 @@ __all__ = ["certificate"]
 
 
 def certificate(num_bits: int, training_error: float, num_samples: int, delta: float = 0.05) -> float:
-    """Return a bound on a model's risk that holds with probability 1 - delta, from its `num_bits` in a prefix-free
-    code.
+    """Bound a model's risk with probability 1 - delta, given the `num_bits` that describe it in a prefix-free code.
 
     Args:
         training_error: mean loss on the m samples, in [0, 1].

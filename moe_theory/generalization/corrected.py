@@ -116,8 +116,7 @@ def fixed_router_complexity(
     expert_norm: Amounts = 1.0,
     feature_norm: Amounts = 1.0,
 ) -> Real:
-    """Return an upper bound on R_S(F|a) for a given router a: B c sqrt(T A / m), where A is the sample mean of
-    |a(x_i)|^2.
+    """Return B c sqrt(T A / m), a bound on R_S(F|a) for a given router a, where A is the sample mean of |a(x_i)|^2.
 
     With k active experts 1/k <= A <= 1. It is at most B c, as a(x) is a convex combination.
 

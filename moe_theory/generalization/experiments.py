@@ -270,8 +270,7 @@ def every(experiment: Experiment) -> Selection:
 
 
 def learned_gap(num_experts: int, num_samples: float, share: float = 1.0) -> float:
-    """Return the gap of `instances.learned_cells` with equal cells, where m is a multiple of T. All samples have this
-    gap.
+    """Return the gap of every sample of `instances.learned_cells` with equal cells, where m is a multiple of T.
 
     The linear router sees an arbitrarily small coordinate and a constant, and has arbitrarily large weights. The
     experts, of norm sqrt(m/T), see one of m^3 orthonormal vectors at random. Two of m inputs share a vector with

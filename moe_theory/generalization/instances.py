@@ -247,8 +247,7 @@ class Growth(NamedTuple):
 
 @one_round
 def function_classes(dims: Dims, key: Key[Array, ""], params: Params) -> Complexities:
-    """Return T masks of k functions each at m inputs and m ghosts. Values are normal, with one scale per draw, and
-    labels fair."""
+    """Return T masks of k functions each at m inputs and m ghosts, with normal values and fair labels."""
     signs = all_signs(dims.max_samples)
     shape = (dims.max_experts, dims.max_experts, dims.max_samples)  # masks, functions of each, samples
     num_functions = dims.max_experts**2
@@ -360,8 +359,7 @@ def class_sizes(is_member: Bool[Array, " L^n"], num_points: int, num_labels: int
 
 @one_round
 def lone_points(dims: Dims, key: Key[Array, ""], params: Params) -> Gap:
-    """Return constant experts with T = 2 and k = 1, where routers send any set of up to `NUM_LONE` inputs to one
-    expert.
+    """Return constant experts, T = 2 and k = 1. Routers can send any set of up to `NUM_LONE` inputs to one expert.
 
     Inputs are uniform on `NUM_INPUTS` numbers and all labels are +1. So f errs exactly on the set, or outside it, or
     never, or always. Hence m sup_f |L_S - L_S'| is the largest sum, over `NUM_LONE` inputs, of differences between

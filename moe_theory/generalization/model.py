@@ -240,8 +240,7 @@ def outputs(
 
 
 def ramp_loss(labels: Float[Array, "*shape"], outputs: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-    """Return (1 - y f)/2, clipped to [0, 1]. It is `LIPSCHITZ` in f, and its mean over a fair label is 1/2 for any
-    f."""
+    """Return (1 - y f)/2 clipped to [0, 1], `LIPSCHITZ` in f. Its mean over a fair label is 1/2 for any f."""
     return jnp.clip((1 - labels * outputs) / 2, 0, 1)
 
 

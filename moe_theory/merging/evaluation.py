@@ -235,8 +235,7 @@ def _costs(
     repeats: int,
     seed: int,
 ) -> dict[str, tuple[str, Sequence[float]]]:
-    """Return medians over repetitions by approach. Approaches that are no method have the costs of one merged
-    expert."""
+    """Return medians over repetitions by approach. An approach that is no method costs as much as one merged expert."""
     batch = costs.drawn_batch(data, slot_size, seed)
     timer = costs.Timer(methods, deployment, batch.inputs, batch.tasks)
     with costs.on_one_core():

@@ -147,8 +147,7 @@ def mix_of(tasks: Tasks, time: Int[Array, ""], params: Params) -> Float[Array, "
 
 
 def draw_counts(key: Key[Array, ""], mix: Float[Array, " V"], slot_size: Int[Scalar, ""]) -> Int[Array, " V"]:
-    """Draw each task's number of requests among `slot_size`, multinomial with shares `mix`, request by request in
-    blocks."""
+    """Draw how many of `slot_size` requests each task has, multinomial with shares `mix`, in blocks of requests."""
     size = jnp.asarray(slot_size, jnp.int32)
     edges = jnp.cumsum(mix)[:-1]
 

@@ -1,5 +1,4 @@
-"""Runs of Algorithm 1 with a baseline, where samples are noiseless and experts fit each task in one update, as in its
-theorems.
+"""Runs of Algorithm 1 with a baseline, with noiseless experts that fit each task in one update, as in its theorems.
 
 Other runs, with noise and slower learning, compare it with the printed algorithm.
 """

@@ -20,9 +20,7 @@ LIMIT = (SIGMA_0, min(LIMIT_SCALES))  # sigma_0 at the ends of the paper's path,
 
 
 def at_drive(params: Params, drive: float, ratio: float, dims: Dims) -> Params:
-    """Return the parameters with this gate drive and its ratio to lambda. Noise over signal and Gamma / lambda are
-    kept.
-    """
+    """Set the gate drive and its ratio to lambda. Noise over signal and Gamma / lambda stay unchanged."""
     noise, threshold = (
         float(part) / float(total)
         for part, total in (

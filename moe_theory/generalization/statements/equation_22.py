@@ -19,8 +19,7 @@ EQUATION_23 = statement("equation-23", module=__name__)
 
 @functools.cache
 def sparsity_grid() -> dict[str, np.ndarray]:
-    """(22) and (23) for all k <= T <= 64, m and d_N, with the log patterns from which (22) is solved (sizes, m,
-    d_N)."""
+    """(22) and (23) for all k <= T <= 64, m and d_N, and the log patterns that (22) is solved from (sizes, m, d_N)."""
     sizes = range(1, 65)
     pairs = np.array([(experts, active) for experts, active in itertools.product(sizes, sizes) if active <= experts])
     experts, active = pairs.T[:, :, None, None]

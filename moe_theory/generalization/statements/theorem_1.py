@@ -117,8 +117,7 @@ def linear(num_features: int) -> Bound:
 
 
 def seldom(id: str, runs: Selection, bound: Bound, most: float, gap=gap_of, **about) -> None:
-    """Declare claims that gaps seldom exceed a bound. A claim is trivial unless the bound is below the largest possible
-    gap."""
+    """Declare claims that gaps seldom exceed a bound. They are trivial unless it is below the largest possible gap."""
     THEOREM_1.claim(
         id, runs, probability(at_most=delta_of, trivial=lambda run: float(not bound(run) >= most)), **about
     )(lambda run: gap(run) > bound(run))

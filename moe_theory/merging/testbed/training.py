@@ -34,8 +34,7 @@ def tell(line: str) -> None:
 
 
 def trained(setting: Recipe, progress: Progress = tell, folder: Path | None = None) -> Model:
-    """Return the model that `train` makes in this setting, or read it from the cache in `folder`, by default the
-    user's."""
+    """Return the model that `train` makes in this setting, or read it from a cache, by default the user's."""
     like = jax.eval_shape(lambda: initial(root_key(0), setting))
     key = code_digest(train, setting, fingerprint())
     return cached(Store(folder or cache_folder()), key, lambda: train(setting, progress), like, progress)
