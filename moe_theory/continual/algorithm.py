@@ -108,7 +108,7 @@ Experts = Callable[[Routing], Learned]
 
 
 def balance_cost(visits: Int[Array, " M"], time: Int[Array, ""], params: Params) -> Float[Array, " M"]:
-    """Return the auxiliary cost alpha M f_t / t, with f_t(m) over rounds 1..t. Source: Eqs. (7), (30) of `continual`."""
+    """Return the auxiliary cost alpha M f_t / t, with f_t of rounds 1..t. Source: Eqs. (7), (30) of `continual`."""
     # Without the cast JAX divides integers in float32, even where the run is in float64.
     fractions = visits.astype(jnp.result_type(float)) / (time * params.num_active)
     return params.balance_weight * params.num_experts * fractions / time

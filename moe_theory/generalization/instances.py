@@ -247,7 +247,7 @@ class Growth(NamedTuple):
 
 @one_round
 def function_classes(dims: Dims, key: Key[Array, ""], params: Params) -> Complexities:
-    """Return T masks of k functions each at m inputs and m ghosts, with normal values and fair labels."""
+    """Return T masks of k functions each at m inputs and m ghosts, normal with one scale per draw, and fair labels."""
     signs = all_signs(dims.max_samples)
     shape = (dims.max_experts, dims.max_experts, dims.max_samples)  # masks, functions of each, samples
     num_functions = dims.max_experts**2
