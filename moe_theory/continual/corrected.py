@@ -124,7 +124,7 @@ def route_tilt(
     perturbation_scale: Perturbation,
     num_samples: Size,
 ) -> float:
-    """Return a bound on how much the span of the features tells about a route, with fixed gates.
+    """Return a bound on how much the features' span can change a route's distribution, with fixed gates.
 
     If the span is known, the route's distribution changes by M^2 (s - 1) (sigma_t / lambda)^2 sum_m |theta_m|^2 at
     most, in total variation and in the mean over features. The bound is capped at 1. It also bounds the error of

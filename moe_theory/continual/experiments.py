@@ -243,7 +243,7 @@ def router_params(scale: float, **changes: float) -> dict[str, float]:
     }
 
 
-# Variants of a cell. M < N: the truths of a cluster are within O(sigma_0^1.5). Small noise: it is within O(sigma_0).
+# Variants of a cell. M < N: the truths of a cluster are within O(sigma_0^1.5). Small noise: noise is within O(sigma_0).
 # Near signals: both hold, and the signals of a cluster are within O(sigma_0^1.5), as the proof of Lemma 1 supposes.
 # Large lambda: the perturbation is far above every gate output, so that routing is all but independent and uniform.
 UNIFORM = "large lambda"

@@ -110,7 +110,7 @@ def theorem_1(
 ) -> Bound:
     """Return upper bounds for more experts than tasks, after round t = `round` with loads L_t(m).
 
-    `explored_loads` are the loads at round min(t, T1). As E[F_t] = (T1 - 1)/(t - 1) E[F_T1] after exploration, (19)
+    `explored_loads` are the loads at round min(t, T1). Since E[F_t] = (T1 - 1)/(t - 1) E[F_T1] after exploration, (19)
     needs no other loads. Experts without arrivals add nothing.
 
     Source: Theorem 1, (19) and (20) of `continual`.

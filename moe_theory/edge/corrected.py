@@ -158,7 +158,7 @@ def proposition_4(
     This is the sum of (34), which is exact for Gaussian columns of X.
 
     Source: Lemma 9, (34), of `edge`. It replaces Proposition 4, (22).
-    Raises: InvalidValueError for loads that do not add up to `round`, or NaN where they are traced.
+    Raises: InvalidValueError for loads that do not add up to `round`. If these are traced, the result is NaN.
 
     Examples:
         >>> import numpy as np
@@ -195,7 +195,7 @@ def theorem_1(
         floor: the term G^4 = O(sigma_0^2), whose constant is open.
     Source: ours. It replaces Theorem 1, (23), of `edge`, because the last step of Appendix F lets the other terms of
         (34) fade for the tasks up to T1.
-    Raises: InvalidValueError for loads that do not add up to `round`, or NaN where they are traced.
+    Raises: InvalidValueError for loads that do not add up to `round`. If these are traced, the result is NaN.
 
     Examples:
         >>> import numpy as np

@@ -223,7 +223,7 @@ def gate_drive(params: Params, num_features: int) -> float:
 @functools.cache
 def _mean_square_bounded(num_features: int) -> float:
     """Return E|z|^2 / |z|_inf^2 of a standard normal z by quadrature."""
-    from scipy import integrate, special  # these take longer to import than the paper
+    from scipy import integrate, special  # slow to import
 
     def others(largest: float) -> float:
         inside = 2 * special.ndtr(largest) - 1

@@ -82,7 +82,7 @@ def specialists_needed(max_delay: Size, num_tasks: Size, failure: Failure, quant
         >>> theory.specialists_needed(max_delay=2, num_tasks=2, failure=0.3, quantile="binomial")  # P(A > 1) = 0.25
         1
     """
-    from scipy import special  # which takes longer to import than the paper
+    from scipy import special  # slow to import
 
     if quantile == "normal":
         mean = max_delay / num_tasks
@@ -173,8 +173,8 @@ def proposition_4(
     It tends to the task gap as all loads grow, and experts without arrivals add nothing.
 
     Source: Proposition 4, (22), of `edge`.
-    Raises: InvalidValueError for loads that do not add up to `round`, as with dropped tasks or top-2 routing, or NaN
-        where they are traced.
+    Raises: InvalidValueError for loads that do not add up to `round`, as with dropped tasks or top-2 routing. If
+        these are traced, the result is NaN.
 
     Examples:
         >>> import numpy as np
@@ -207,8 +207,8 @@ def theorem_1(
         explored_loads: the loads at round min(T, T1).
         floor: the term G^4 = O(sigma_0^2), whose constant is open.
     Source: Theorem 1, (23), of `edge`.
-    Raises: InvalidValueError for loads that do not add up to `round`, as with dropped tasks or top-2 routing, or NaN
-        where they are traced.
+    Raises: InvalidValueError for loads that do not add up to `round`, as with dropped tasks or top-2 routing. If
+        these are traced, the result is NaN.
 
     Examples:
         >>> import numpy as np
@@ -236,6 +236,6 @@ def _with_spread(centres: Gaps, num_features: int, cluster_spread: ArrayLike) ->
 
 
 def _binomial_tail(counts, num_rounds, num_tasks):
-    from scipy import special  # which takes longer to import than the paper
+    from scipy import special  # slow to import
 
     return special.bdtrc(np.minimum(counts, num_rounds), num_rounds, 1 / num_tasks)

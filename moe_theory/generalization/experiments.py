@@ -105,7 +105,7 @@ def _learned_cells(name: str, num_samples: int, replicates: int) -> Experiment:
 LEARNED_CELLS = _learned_cells("learned-cells", 100_000, 64)
 FEWER_LEARNED_CELLS = _learned_cells("learned-cells-of-fewer", 6400, 512)  # the corrected bound is as informative here
 
-# A dense mixture of two with a free router (counterexample C).
+# A dense mixture of two experts with a free router (counterexample C).
 DENSE = _drawn("dense", dense, Dims(2, 1, 1000), _settings([{"T": 2, "m": 1000}], needs_reading=True, k=2), 2048)
 
 SINGLE = _drawn("single", coin, Dims(1, 1, 1000), _settings([{"T": 1, "m": 1000}], k=1), 4096)

@@ -296,7 +296,7 @@ def least_smoothness(num_experts: Experts, smoothness_ratio: Ratio) -> Diameter:
 def least_ratio(num_experts: Experts, power: PositiveAmount = 1.0, on_simplex: Switch = False) -> float:
     """Return 2^(-q/K), the least rho that Assumption 1 allows for the distance |x - y|^q.
 
-    Below it no nu_1 and no way to halve boxes meet the assumption.
+    Below it the assumption fails for every nu_1 and every way to halve boxes.
 
     Proof: The 2^h boxes at depth h have the volume 1 in total, so one of them has a side of at least 2^(-h/K). Hence
     nu_1 rho^h >= 2^(-qh/K) for all h. (In any norm, up to a constant.) Cyclic halving attains this rho at q = 1.

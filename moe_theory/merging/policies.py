@@ -206,7 +206,7 @@ def _tanbr(dims: Dims, uncertainty: str) -> Policy:
 
 
 def _nucb(dims: Dims, uncertainty: str) -> Policy:
-    """Return Tanbr's network and bounds on `Dims.num_candidates` new random weights a slot. Source: Sec. V-A, iv."""
+    """Return Tanbr's network and bounds, on `Dims.num_candidates` new random weights per slot. Source: Sec. V-A, iv."""
     form = uncertainties.named(uncertainty, dims)
 
     def begin(key: PRNGKey, dims: Dims, params: Params) -> Learner:

@@ -54,7 +54,7 @@ from moe_theory.merging.weights import largest
 
 
 class Tree(NamedTuple):
-    """Leaves that meet the simplex, one a row, and the number of others."""
+    """Leaves that meet the simplex, one per row, and the number of the other leaves."""
 
     lower: Float[Array, "C K"]  # l, corners of the boxes; l = u = 0 for experts beyond `Params.num_experts`
     upper: Float[Array, "C K"]  # u

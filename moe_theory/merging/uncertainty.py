@@ -25,6 +25,7 @@ from moe_theory.merging import network
 from moe_theory.merging.network import Factors
 from moe_theory.merging.params import Dims, Params
 
+# The names of `UNCERTAINTIES`.
 EXACT = "exact"
 DUAL = "dual"
 FULL = "full"

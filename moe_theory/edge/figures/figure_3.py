@@ -48,7 +48,7 @@ LABELS = {"theory": "(a) Theorem 1, (b) Proposition 4", "exact": "(a) theory alo
 CONVERGED = 32
 
 observe = fields(flushed=flushed_error, loads="state.visits")
-observe_routes = fields("info.truth", "info.task", "info.expert")  # of every round of the adaptive policy
+observe_routes = fields("info.truth", "info.task", "info.expert")  # recorded in every round, for the adaptive policy
 
 
 def compute(setup: plot.Setup, policies: Sequence[str] = tuple(POLICIES)) -> xr.Dataset:

@@ -21,7 +21,7 @@ from moe_theory.runs import Cell, run_cells
 DIMS = Dims(max_experts=16, num_features=10, max_samples=256)
 ACTIVE = (1, 2, 3, 4, 6, 8, 12, 16)
 NORMS = (1.0, 4.0, 16.0, 64.0)  # W of the router
-INSTANCES = 16  # of (a) per replicate of (b), because they are cheap
+INSTANCES = 16  # instances of (a) for each replicate of (b), because they are cheap
 PANELS = {"fixed": "(a) router given: exact", "learned": "(b) router learned: lower estimates"}
 MARKERS = "os^D"  # one for each norm
 

@@ -50,7 +50,7 @@ def compute(setup: plot.Setup) -> xr.Dataset:
 
 
 def bounds_of(setup: plot.Setup, num_experts: int, active: int) -> dict[str, float]:
-    """Return Theorem 1 with R_m(H) <= B c/sqrt(m) and the reading's d_N, and the corrected bound."""
+    """Return Theorem 1, with R_m(H) at B c/sqrt(m) and the reading's d_N, and the corrected bound."""
     params = _params(setup, num_experts, active)
     radius = float(params.expert_norm) / np.sqrt(NUM_SAMPLES)
     printed = theorem_1_at(params, radius, "linear", NUM_FEATURES)
