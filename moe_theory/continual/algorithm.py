@@ -419,7 +419,7 @@ def advance(
     exists = jnp.arange(state.gates.shape[0]) < params.num_experts
     outputs = gating.gate_outputs(state.gates, gate_input)
     probabilities = gating.gate_probabilities(outputs, exists)
-    scores = gating.scored(router(outputs, perturbation, state, arrival, params), outputs)
+    scores = gating.checked_scores(router(outputs, perturbation, state, arrival, params), outputs)
     ranked, masks = gating.route(scores, exists, params.num_active, max_active)
     is_chosen = jnp.any(masks, axis=0)
     routing = Routing(outputs, probabilities, scores, ranked, masks)

@@ -507,7 +507,7 @@ SLOW_RETURN_MANY, SLOW_RETURN_FEW = to_second_stage(
 COVERAGE_SETS = 15
 COVERAGE_SCALE = 0.01
 MEMBERS = 6
-COVERED = f"{COVERAGE_SETS} sets"
+COVERAGE_CELL = f"{COVERAGE_SETS} sets"
 
 
 def _coverage(name: str, members: int, setting: SettingValues, build: Callable[..., Experiment]) -> Experiment:
@@ -521,7 +521,7 @@ def _coverage(name: str, members: int, setting: SettingValues, build: Callable[.
         name=name,
         dims=dims,
         system=system(dims),
-        cells={COVERED: params},
+        cells={COVERAGE_CELL: params},
         num_rounds=stage_rounds(Params()._replace(**params)),
         record_every=2,
         observe=observe_sets,

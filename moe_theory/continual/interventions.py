@@ -224,7 +224,7 @@ def _later(experiment: Experiment, members: int) -> Experiment:
         of=None,
         dims=dims,
         system=system(dims, auxiliary=later_balance_cost),
-        cells={experiments.COVERED: overrides},
+        cells={experiments.COVERAGE_CELL: overrides},
         num_rounds=experiments.stage_rounds(Params()._replace(**overrides)),
         record_every=LATER_STRIDE,
     )

@@ -16,7 +16,7 @@ from moe_theory.core.linear import Numbers
 from moe_theory.sweep.systems import ClosedForm, Observable, Sweepable, observables
 
 OPTIMIZERS = {"sgd": optax.sgd, "adam": optax.adam}  # optimizers of the gates; sgd is (9)
-EXPERTS = ("expert_index",)  # including padded ones, which are zero
+PER_EXPERT = ("expert_index",)  # of a number for each expert, which is zero for padded experts
 
 
 class TheoremInputs(NamedTuple):
@@ -38,9 +38,9 @@ def closed_form(name: str, theorem: Callable[..., theory.Bound], metric: str, so
     def bound(dims: Dims, params: Any, rounds: Int[np.ndarray, "R 1"], records: TheoremInputs) -> Numbers:
         del params
         gaps = theory.Gaps(*(np.asarray(gap, np.float64) for gap in records.gaps))
-        loads, explored_loads = (
-            np.moveaxis(np.asarray(leaf), 1, -1) for leaf in (records.loads, records.explored_loads)
-        )
+        # Records have replicates last, (R, M, B), and theorems take experts last, (R, B, M).
+        loads = np.moveaxis(np.asarray(records.loads), 1, -1)
+        explored_loads = np.moveaxis(np.asarray(records.explored_loads), 1, -1)
         ratio = theory.overparameterization_ratio(dims.num_features, dims.num_samples)
         return getattr(theorem(gaps, ratio, loads, explored_loads, rounds), metric)
 
@@ -78,9 +78,11 @@ SWEEPABLE = Sweepable(
             "largest load L_t(m) / t",
             lambda state, info: jnp.max(state.visits).astype(state.experts.dtype) / state.round,
         ),
-        Observable("loads", "L_t(m), rounds in which an expert was chosen", lambda state, info: state.visits, EXPERTS),
-        Observable("gate_outputs", "h_m without the perturbation", lambda state, info: info.gate_outputs, EXPERTS),
-        Observable("gate_probabilities", "softmax pi_m", lambda state, info: info.gate_probabilities, EXPERTS),
+        Observable(
+            "loads", "L_t(m), rounds in which an expert was chosen", lambda state, info: state.visits, PER_EXPERT
+        ),
+        Observable("gate_outputs", "h_m without the perturbation", lambda state, info: info.gate_outputs, PER_EXPERT),
+        Observable("gate_probabilities", "softmax pi_m", lambda state, info: info.gate_probabilities, PER_EXPERT),
     ),
     default_observables=("forgetting", "generalization_error"),
     closed_forms=CLOSED_FORMS,

@@ -269,7 +269,7 @@ def _run(traits: _RunTraits, *arguments: Any) -> tuple[Any, Any]:
         state, records = _run(traits, *alone)
         return jax.tree.map(lambda leaf: leaf[..., None], state), records
     start_state = _start(traits.stores, system.init, keys, params, is_batch) if state is None else state
-    start_state = vmap.settled(functools.partial(_shapes_of, system.step, keys, is_batch), start_state, params)
+    start_state = vmap.with_step_types(functools.partial(_shapes_of, system.step, keys, is_batch), start_state, params)
     # Replicates whose rounds are unchecked may be at different rounds, each of which then draws by its own.
     first = (jnp.max(start_state.round) if state is None or traits.is_seen else start_state.round) + 1
     machine = _machine(traits, system, keys, start_state, first, params, observe, reduce, is_batch)
@@ -298,9 +298,9 @@ def _run_plainly(*arguments: Any) -> tuple[Any, Any]:
         key = jax.eval_shape(lambda key: key, one_key)
         start_state = jax.eval_shape(system.init, key, params) if state is None else state
         start_state = one_replicate(start_state) if is_batch and state is not None else start_state
-        start_state = vmap.settled(functools.partial(jax.eval_shape, system.step, key), start_state, params)
+        start_state = vmap.with_step_types(functools.partial(jax.eval_shape, system.step, key), start_state, params)
         split = split_step(system.step, key, start_state, params)
-        vmap.require_next(start_state, split.shapes)
+        vmap.require_step_result(start_state, split.shapes)
         require_counted(start_state, split.added)
     return _run_by_vmap(*arguments)
 
@@ -328,7 +328,7 @@ def _machine(traits, system, keys, state, first, params, observe, reduce, is_bat
     batch = _batching(is_batch, traits.stores, traits.is_split)
     one_key, one_state = (one_replicate(part) if is_batch else part for part in (keys, state))
     split = split_step(system.step, one_key, one_state, params)
-    vmap.require_next(one_state, split.shapes)
+    vmap.require_step_result(one_state, split.shapes)
     require_counted(one_state, split.added)
     key_round = batch(step_key, (True, jnp.ndim(first) > 0))
     draw_round, prepare_round, act_round = (batch(part, (True, True, False)) for part in split[:3])
@@ -389,7 +389,7 @@ def _batching(is_batch: bool, stores: bool, is_split: bool = True) -> Callable[.
 
 def _reads(observe: Callable[[Any, Any], Any], state: Any, info: Any) -> list[bool]:
     closed, shapes = jax.make_jaxpr(observe, return_shape=True)(state, info)
-    vmap.require_bytes("what is observed", shapes)
+    vmap.require_whole_bytes("what is observed", shapes)
     program = closed.jaxpr
     operands = itertools.chain.from_iterable(equation.invars for equation in program.eqns)
     looked_at = set(map(id, [*operands, *program.outvars]))

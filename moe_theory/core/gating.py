@@ -50,7 +50,7 @@ def best_ranked(
     return index, mask, jnp.any(mask & is_nan)
 
 
-def scored(scores: Float[Array, " M"], outputs: Float[Array, " M"]) -> Float[Array, " M"]:
+def checked_scores(scores: Float[Array, " M"], outputs: Float[Array, " M"]) -> Float[Array, " M"]:
     """Return a router's scores. Raises: InvalidValueError unless shaped as the gate outputs."""
     if jnp.shape(scores) != outputs.shape:
         raise InvalidValueError(

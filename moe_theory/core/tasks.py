@@ -13,7 +13,7 @@ from moe_theory.core.constraints import OneOf, is_known
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.numerics import Numbers, Scalar, rounded_positive
 
-MOST_SIGNALS = 16  # that are made orthogonal one by one in a program; a loop over more is the smaller program
+MOST_SIGNALS = 16  # up to so many Gram-Schmidt is unrolled, for more a loop is the smaller program
 # Laws of the feature signals: which v_n a task has.
 PROPORTIONAL = 0
 ORTHOGONAL = 1
@@ -48,7 +48,7 @@ class Arrival(NamedTuple):
     targets: Float[Array, " s"] | None = None  # y, which experts learn; X' w unless given
 
 
-FARTHEST = 8  # deviations; no entry of a Gaussian pool is farther from 0
+FARTHEST = 9  # standard deviations; `random.normals` gives none beyond 8.6
 
 
 def has_small_truths(dims: Any, run: Any) -> bool:
@@ -56,7 +56,9 @@ def has_small_truths(dims: Any, run: Any) -> bool:
     pool = getattr(run.state, "pool", None)
     params = run.params
     deviation = float(params.truth_scale) ** (0.5 if params.scale_is_variance else 1)
-    return pool is None or bool(np.abs(pool.truths).max() <= FARTHEST * deviation)
+    if pool is None:  # a computed run, without a draw
+        return True
+    return bool(np.abs(pool.truths).max() <= FARTHEST * deviation)
 
 
 def draw_pool(key: Key[Array, ""], num_tasks: int, num_features: int, params: Any) -> Pool:
@@ -68,7 +70,7 @@ def draw_pool(key: Key[Array, ""], num_tasks: int, num_features: int, params: An
     """
     dtype = jnp.result_type(float)
     shape = (3, num_tasks, num_features)
-    centres, members, noise = random.normals(key, math.prod(shape), dtype).reshape(shape)
+    centres, members, directions = random.normals(key, math.prod(shape), dtype).reshape(shape)
     truth_scale = jnp.asarray(params.truth_scale, dtype)
     deviation = jnp.where(jnp.asarray(params.scale_is_variance, bool), jnp.sqrt(truth_scale), truth_scale)
     num_clusters = jnp.asarray(params.num_clusters, int)
@@ -76,25 +78,25 @@ def draw_pool(key: Key[Array, ""], num_tasks: int, num_features: int, params: An
     spread = jnp.where(num_clusters < num_tasks, params.cluster_spread, 0.0)
     truths = deviation * centres[clusters] + spread * members
     law = jnp.asarray(params.signal_law)
-    orthogonal = math.sqrt(num_features) * orthonormal(noise)
-    spread_of_task = deviation * jnp.where(law == ORTHOGONAL, orthogonal, noise)[clusters]
-    return Pool(truths, params.signal_scale * jnp.where(law == PROPORTIONAL, truths, spread_of_task), clusters)
+    orthogonal = math.sqrt(num_features) * orthonormal(directions)
+    own_signals = deviation * jnp.where(law == ORTHOGONAL, orthogonal, directions)[clusters]
+    return Pool(truths, params.signal_scale * jnp.where(law == PROPORTIONAL, truths, own_signals), clusters)
 
 
 def orthonormal(vectors: Float[Array, "N p"], most_signals: int = MOST_SIGNALS) -> Float[Array, "N p"]:
     """Return the rows after Gram-Schmidt on the first p. Further rows are zero."""
+    num_features = vectors.shape[1]  # no more rows can be orthogonal
     if vectors.shape[0] > most_signals:
-        most = vectors.shape[1]
-        basis = orthonormal_in_loop(vectors[:most], jnp.zeros(most, vectors.dtype))
-        return jnp.zeros_like(vectors).at[:most].set(basis)
+        basis = orthonormal_in_loop(vectors[:num_features], floor=jnp.zeros(num_features, vectors.dtype))
+        return jnp.zeros_like(vectors).at[:num_features].set(basis)
     rows: list[Array] = []
     for index in range(vectors.shape[0]):
         row = vectors[index]
         for _ in range(2):  # once more against rounding
-            for earlier in rows[: vectors.shape[1]]:
+            for earlier in rows[:num_features]:
                 row = row - earlier * jnp.sum(earlier * row)
         length = jnp.sqrt(jnp.sum(jnp.square(row)))
-        rows.append(row / length if index < vectors.shape[1] else jnp.zeros_like(row))
+        rows.append(row / length if index < num_features else jnp.zeros_like(row))
     return jnp.stack(rows)
 
 
@@ -107,11 +109,11 @@ def orthonormal_in_loop(vectors: Float[Array, "n d"], floor: Float[Array, " n"])
     def add(index: Array, rows: Array) -> Array:
         row = vectors[index]
         for _ in range(2):  # once more against rounding
-            lengths = jnp.matmul(rows, row, precision=jax.lax.Precision.HIGHEST)
-            row = row - jnp.matmul(lengths, rows, precision=jax.lax.Precision.HIGHEST)
+            components = jnp.matmul(rows, row, precision=jax.lax.Precision.HIGHEST)
+            row = row - jnp.matmul(components, rows, precision=jax.lax.Precision.HIGHEST)
         square = jnp.sum(jnp.square(row))
-        is_left = ~(square <= floor[index])  # a NaN is no small number
-        return rows.at[index].set(jnp.where(is_left, row / jnp.sqrt(jnp.where(is_left, square, 1)), 0))
+        remains = ~(square <= floor[index])  # not `>`: a NaN has to remain, so that it shows
+        return rows.at[index].set(jnp.where(remains, row / jnp.sqrt(jnp.where(remains, square, 1)), 0))
 
     return jax.lax.fori_loop(0, vectors.shape[0], add, jnp.zeros_like(vectors))
 
@@ -137,7 +139,7 @@ def check_pool(num_tasks: int, num_features: int, pool: Pool) -> None:
 
 
 def check_arrival(num_tasks: int, arrival: Any) -> None:
-    """Raise InvalidValueError for a known task outside the pool, or known numbers without a finite square."""
+    """Raise InvalidValueError for a task outside the pool, or numbers whose squares overflow, unless traced."""
     if is_known(arrival.task) and np.asarray(arrival.task) not in range(num_tasks):
         raise InvalidValueError(
             f"task={arrival.task} must be a whole number in 0..{num_tasks - 1}: a task of the pool.", argument="task"
@@ -149,7 +151,7 @@ def check_arrival(num_tasks: int, arrival: Any) -> None:
         if not np.isfinite(largest):
             raise InvalidValueError(f"{name} must be finite numbers. Change the arrival's {name}.", argument=name)
         dtype = jnp.result_type(float)
-        bound = math.sqrt(np.finfo(dtype).max) / 10
+        bound = math.sqrt(np.finfo(dtype).max) / 10  # the sum of a hundred squares is finite too
         if largest > bound:
             raise InvalidValueError(
                 f"{name} of {largest:.3g} must be at most {bound:.2g}: {dtype} must hold the square. Scale the task "
@@ -172,11 +174,12 @@ def nan_unless(is_valid: Bool[Array, ""], numbers: PyTree) -> PyTree:
     return jax.tree.map(leaf_of, numbers)
 
 
-def streamed(stream: Any, *names: str) -> tuple[Any, ...]:
-    """Return a stream's checked output. Raises: InvalidValueError unless it is a tuple of these."""
-    if isinstance(stream, Arrival) or not isinstance(stream, tuple) or len(stream) != len(names):
+def streamed(output: Any, *names: str) -> tuple[Any, ...]:
+    """Return what a stream gave. Raises: InvalidValueError unless it is a tuple with a part for each name."""
+    # An arrival alone is a tuple too, of its fields.
+    if isinstance(output, Arrival) or not isinstance(output, tuple) or len(output) != len(names):
         raise InvalidValueError(f"the stream must give ({', '.join(names)}), a tuple of {len(names)}. Fix the stream.")
-    return stream
+    return output
 
 
 def make_arrival(units: Float[Array, "3"], normals: Float[Array, "d s-1"], pool: Pool, params: Any) -> Arrival:
@@ -206,16 +209,19 @@ def hide_signal(
 
     Source: Definition 1 of both `continual` and `edge`.
     """
-    before = [*noise.T, signal]
-    after = [signal, *noise.T]
-    slot = uniform_index(uniform, len(before))
-    noise_columns = [jnp.where(place < slot, *pair) for place, pair in enumerate(zip(before, after, strict=True))]
-    return jnp.stack(
-        [jnp.where(place == slot, signal, noise_column) for place, noise_column in enumerate(noise_columns)], axis=1
-    )
+    # Column i is noise i before the signal's slot, and noise i - 1 after it.
+    same_places = [*noise.T, signal]
+    next_places = [signal, *noise.T]
+    slot = uniform_index(uniform, len(same_places))
+    columns = []
+    for place, (same, shifted) in enumerate(zip(same_places, next_places, strict=True)):
+        noise_column = jnp.where(place < slot, same, shifted)
+        columns.append(jnp.where(place == slot, signal, noise_column))
+    return jnp.stack(columns, axis=1)
 
 
 def select_row(rows: Shaped[Numbers, "N d"], index: Int[Array, ""]) -> Shaped[Array, " d"]:
+    """Return a row by a mask and a sum, which keep a batch's layout where a gather does not."""
     is_row = jnp.arange(rows.shape[0]) == index
     return jnp.sum(jnp.where(is_row[:, None], rows, 0), axis=0)
 

@@ -19,45 +19,58 @@ def trailing(function: Callable[..., Any], is_batched: tuple[bool, ...]) -> Call
     return jax.vmap(function, in_axes=axes, out_axes=-1)
 
 
-def run(*arguments: Any) -> tuple[Any, Any]:
-    """Return the final state and stacked records of a run, with arguments and results of `engine.run`."""
-    system, keys, state, params, num_rounds, record_every, observe, reduce, is_batch = arguments
+def run(
+    system: Any,
+    keys: Any,
+    state: Any,
+    params: Any,
+    num_rounds: int,
+    record_every: int,
+    observe: Callable[..., Any],
+    reduce: Callable[..., Any] | None,
+    is_batch: bool,
+) -> tuple[Any, Any]:
+    """Return the final state and stacked records of a run, as `engine.run` does."""
     batched = trailing if is_batch else lambda function, _: function
     start = batched(lambda key, params: system.init(step_key(key, jnp.int32(0)), params), (True, False))
-    one_round = batched(lambda key, state, params: system.step(step_key(key, state.round + 1), state, params), _STEP)
+    one_round = batched(
+        lambda key, state, params: system.step(step_key(key, state.round + 1), state, params), (True, True, False)
+    )
     observed = batched(observe, (True, True))
     start_state = start(keys, params) if state is None else state
-    start_state = settled(functools.partial(jax.eval_shape, one_round, keys), start_state, params)
+    start_state = with_step_types(functools.partial(jax.eval_shape, one_round, keys), start_state, params)
     shapes = jax.eval_shape(one_round, keys, start_state, params)
-    require_next(start_state, shapes)
-    require_bytes("what is observed", jax.eval_shape(observed, start_state, shapes[1]))
-    blank = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
+    require_step_result(start_state, shapes)
+    require_whole_bytes("what is observed", jax.eval_shape(observed, start_state, shapes[1]))
+    no_info = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes[1])
 
     def play(carry: Any, _: None) -> tuple[Any, None]:
         return one_round(keys, carry[0], params), None
 
     def one_record(length: int, state: Any, _: None) -> tuple[Any, Any]:
-        state, info = jax.lax.scan(play, (state, blank[1]), None, length)[0]
+        # The info is carried and not stacked: a record is of its last round.
+        (state, info), _ = jax.lax.scan(play, (state, no_info), None, length)
         record = observed(state, info)
         return state, record if reduce is None else jax.tree.map(reduce, record)
 
     count, remainder = divmod(num_rounds, record_every)
-    start_state, records = jax.lax.scan(functools.partial(one_record, record_every), start_state, None, count)
+    end_state, records = jax.lax.scan(functools.partial(one_record, record_every), start_state, None, count)
     if remainder:
-        start_state, last = one_record(remainder, start_state, None)
+        end_state, last = one_record(remainder, end_state, None)
         records = jax.tree.map(lambda leaf, end: jnp.concatenate([leaf, end[None]]), records, last)
-    return start_state, records
+    return end_state, records
 
 
-def settled(shapes: Callable[[Any, Any], Any], state: Any, params: Any) -> Any:
-    """Return a state whose Python numbers have the types that steps give them.
+def with_step_types(shapes_after: Callable[[Any, Any], Any], state: Any, params: Any) -> Any:
+    """Return a state whose weakly typed leaves, such as Python numbers, have the types that steps give them.
 
     Args:
-        shapes: of a step's result.
+        shapes_after: (state, params) -> the shapes of a step's result.
     """
+    # Again until nothing changes: with its new type a leaf may change another one's.
     while any(map(_is_weak, jax.tree.leaves(state))):
-        result = shapes(state, params)
-        require_next(state, result)
+        result = shapes_after(state, params)
+        require_step_result(state, result)
         leaves, structure = jax.tree.flatten(state)
         pairs = list(zip(leaves, jax.tree.leaves(result[0]), strict=True))
         if all(jnp.result_type(before) == after.dtype for before, after in pairs):
@@ -75,7 +88,8 @@ def settled(shapes: Callable[[Any, Any], Any], state: Any, params: Any) -> Any:
 
 
 def _is_weak(leaf: Any) -> bool:
-    return getattr(leaf, "weak_type", not hasattr(leaf, "dtype"))
+    is_python_number = not hasattr(leaf, "dtype")
+    return getattr(leaf, "weak_type", is_python_number)
 
 
 def _rank(dtype: Any) -> int:
@@ -84,12 +98,13 @@ def _rank(dtype: Any) -> int:
     return next((rank for rank, kind in enumerate(kinds) if jnp.issubdtype(dtype, kind)), -1)
 
 
-def require_next(state: Any, result: Any) -> None:
+def require_step_result(state: Any, result: Any) -> None:
     """Raise DeclarationError, naming the field, unless a step's result is a pair that begins with a like state.
 
     No array of the state may be of less than a byte.
     """
     form = jax.tree.structure(state)
+    # A state of two fields, given alone, is a pair too.
     if not (isinstance(result, tuple) and len(result) == 2) or jax.tree.structure(result) == form:
         raise DeclarationError("`step` must give (state, info), a pair; an info of () shows nothing.")
     if jax.tree.structure(result[0]) != form:
@@ -100,18 +115,18 @@ def require_next(state: Any, result: Any) -> None:
     now = jax.tree.leaves(result[0])
     for (path, before), after in zip(jax.tree_util.tree_leaves_with_path(state), now, strict=True):
         old, new = (jax.ShapeDtypeStruct(jnp.shape(leaf), jnp.result_type(leaf)) for leaf in (before, after))
-        is_taken = _is_weak(before) and _rank(new.dtype) >= _rank(old.dtype)
-        if old.shape != new.shape or (old.dtype != new.dtype and not is_taken):
+        may_change_type = _is_weak(before) and _rank(new.dtype) >= _rank(old.dtype)
+        if old.shape != new.shape or (old.dtype != new.dtype and not may_change_type):
             name = jax.tree_util.keystr(path, simple=True, separator=".")
             raise DeclarationError(
                 f"`step` gave the state's {name} as {described_array(new)}, where `init` began it as "
                 f"{described_array(old)}. Give both the same shape and type."
             )
-    require_bytes("the state", result[0])
-    require_bytes("info", result[1])
+    require_whole_bytes("the state", result[0])
+    require_whole_bytes("info", result[1])
 
 
-def require_bytes(what: str, shapes: Any) -> None:
+def require_whole_bytes(what: str, shapes: Any) -> None:
     """Raise DeclarationError for arrays below a byte, at which some operations of XLA end the process."""
     for path, leaf in jax.tree_util.tree_leaves_with_path(shapes):
         if str(leaf.dtype) in NARROWER_THAN_BYTES:
@@ -132,6 +147,3 @@ def _outline(state: Any) -> str:
     parts = ((name, getattr(state, name)) for name in state._fields)
     fields = (name if hasattr(part, "dtype") else f"{name}: {type(part).__name__}" for name, part in parts)
     return f"{type(state).__name__}({', '.join(fields)})"
-
-
-_STEP = (True, True, False)  # keys and states are batched, parameters are not

@@ -22,17 +22,18 @@ from moe_theory.deep.tasks import Arrival, Pool, Source, Stream, draw, on_device
 from moe_theory.edge.arrivals import bounded_delays, check_execution, draw_execution, transfer_trip
 from moe_theory.edge.delays import Law, even_map, uniform
 from moe_theory.edge.policies import POLICIES, Policy, check_policy
-from moe_theory.edge.servers import DROPPED, FREE, Assignment, Servers, due, existing, offer
+from moe_theory.edge.servers import DROPPED, FREE, Assignment, Servers, existing, offer, open_round
 
-_EXECUTION = 2**31 - 1  # folded into a key that experts' numbers are folded into too: larger than any of them
+_EXECUTION = 2**31 - 1  # folded into the first key for execution delays; experts fold in their own, smaller numbers
+_TRANSFER = 2  # folded into a round's key for transfer delays; `draw` uses the key itself and 1
 
 
 class State(NamedTuple):
     """State carried from round to round, which is the checkpoint."""
 
     pool: Pool
-    experts: Weights  # leaves (M, ...); of a busy server, already trained
-    tables: Tables  # of the current models
+    experts: Weights  # leaves (M, ...); a busy server's are already those after its task
+    tables: Tables  # evaluations of the models in use; a busy server's are from before its task
     gates: Float[Array, "M p"]
     gate_step: Float[Array, "M p"]  # the gradient that the next round applies
     moments: ImageMoments
@@ -43,7 +44,7 @@ class State(NamedTuple):
     dropped: Int[Array, ""]  # tasks that found all servers busy
     round: Int[Array, ""]
     past: Past
-    pending_server: Int[Array, " M"]  # itself while a task is in progress at it, else `FREE`
+    pending_server: Int[Array, " M"]  # m at place m while server m works on a task, else `FREE`
     pending_until: Int[Array, " M"]  # the round at whose start the task is done
     pending_rows: Tables  # evaluation of the server's model once it is done, leaves (M, K, n)
     pending_norm: Float[Array, " M"]  # |w_t - w_{t-1}|
@@ -123,10 +124,12 @@ def system(
 
     def stationary(key: Key[Array, ""], dims: Dims, state: Any, params: Params) -> tuple[Pool, Arrival]:
         arrival, place = draw(key, dims, state.pool, params, state.round + 1)
-        return state.pool, sent(jax.random.fold_in(key, 2), arrival, place, state.positions, params, transfer=transfer)
+        transfer_key = jax.random.fold_in(key, _TRANSFER)
+        return state.pool, sent(transfer_key, arrival, place, state.positions, params, transfer=transfer)
 
     def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Info]:
-        pool, arrival = streamed((stream or stationary)(key, dims, state, params), "pool", "arrival")
+        output = (stream or stationary)(key, dims, state, params)
+        pool, arrival = streamed(output, "pool", "arrival")
         return learn(state._replace(pool=pool), arrival, params, dims, policies, embed=embed, locality=locality)
 
     return System(init, step)
@@ -147,19 +150,19 @@ def begin(
     Raises: InvalidValueError for a pool of other classes or `params` out of range, or DeclarationError for an `embed`
         that gives no vector.
     """
-    locality = baselines.locality_of(dims, locality, None)
-    check_params(dims, params, len(pool.train.counts))
+    locality = baselines.locality_of(dims, locality, printed=None)
+    check_params(dims, params, num_classes=len(pool.train.counts))
     num_experts = dims.max_experts
     dtype = jnp.result_type(float)
     num_features = gate.num_features(embed, pool, dims.num_samples)
     pool = on_device(pool)
     models = training.initial_experts(key, dims, pool)
-    # A server that is still busy with its first task has its initial model.
+    # Initial models are evaluated too: a server has its own until its first task is done.
     tables = evaluation.evaluate_all(models, pool, params, dims)
     gates = jnp.zeros((num_experts, num_features), dtype)
     positions = jnp.asarray(even_map(num_experts), dtype)
-    count = jnp.zeros((), jnp.int32)
-    counts = jnp.zeros(num_experts, jnp.int32)
+    zero = jnp.zeros((), jnp.int32)
+    zeros = jnp.zeros(num_experts, jnp.int32)
     return State(
         pool=pool,
         experts=models,
@@ -171,19 +174,19 @@ def begin(
         execution_delay=draw_execution(
             jax.random.fold_in(key, _EXECUTION), dims.servers, positions, params.delays, execution
         ),
-        busy_until=counts,
-        visits=counts,
-        dropped=count,
-        round=count,
+        busy_until=zeros,
+        visits=zeros,
+        dropped=zero,
+        round=zero,
         past=evaluation.empty_past(dims),
         pending_server=jnp.full(num_experts, FREE, jnp.int32),
-        pending_until=counts,
+        pending_until=zeros,
         pending_rows=tables,
-        pending_norm=gates[:, 0],
+        pending_norm=jnp.zeros(num_experts, dtype),
         pending_input=gates,
         pending_slopes=jnp.zeros((num_experts, num_experts), dtype),
-        pending_task=locality and counts,
-        memory=locality and locality.init(dims),
+        pending_task=None if locality is None else zeros,
+        memory=None if locality is None else locality.init(dims),
     )
 
 
@@ -224,18 +227,19 @@ def learn(
         >>> int(state.visits.sum() + state.dropped)
         2
     """
-    locality = baselines.locality_of(dims, locality, None)
-    check_params(dims, params, len(state.pool.train.counts))
+    locality = baselines.locality_of(dims, locality, printed=None)
+    check_params(dims, params, num_classes=len(state.pool.train.counts))
     _check_policies(policies, params)
     time = state.round + 1
     pixels = state.pool.train.pixels[arrival.images]
     moments, gate_input = gate.observe(state.moments, pixels, time, params, embed)
 
     def chosen(outputs: Float[Array, " M"], *given: Any) -> Float[Array, " M"]:
-        return jnp.stack([gating.scored(policy(outputs, *given), outputs) for policy in policies])[params.policy]
+        scores = [gating.checked_scores(policy(outputs, *given), outputs) for policy in policies]
+        return jnp.stack(scores)[params.policy]
 
     servers = _training_servers(time, pixels, dims, locality)
-    ready, _, _ = due(state, params, servers)
+    ready, _, _ = open_round(state, params, servers)
     after, task = offer(ready, arrival, gate_input, params=params, policy=chosen, servers=servers)
     after = after._replace(moments=moments, dropped=after.dropped + (task.server == DROPPED))
     return after, _observe_round(ready, after, arrival, params, gate_input, time=time, task=task)
@@ -249,6 +253,7 @@ def _training_servers(time: Int[Array, ""], pixels: Array, dims: Dims, locality:
         return state._replace(tables=tables), jnp.where(is_done, state.pending_norm, 0)
 
     def take(state: State, arrival: Arrival, task: Assignment, params: Params) -> tuple[State, Float[Array, ""]]:
+        # A dropped task, at server -1, trains a copy of an expert, which `with_expert` discards.
         before = networks.expert(state.experts, task.server)
         trained = training.train_on_arrival(before, arrival, pixels, state.pool, time=time, params=params, dims=dims)
         rows = Tables(*(row[None] for row in trained.rows))
@@ -256,7 +261,7 @@ def _training_servers(time: Int[Array, ""], pixels: Array, dims: Dims, locality:
             experts=networks.with_expert(state.experts, task.server, trained.weights),
             past=evaluation.record(state.past, time, arrival.task, task.server, arrival.tests, trained.rows),
             pending_rows=_select(task.mask, rows, state.pending_rows),
-            pending_task=locality and jnp.where(task.slot, arrival.task, state.pending_task),
+            pending_task=None if locality is None else jnp.where(task.slot, arrival.task, state.pending_task),
         )
         return after, jnp.sqrt(trained.squared_change)
 
@@ -278,9 +283,9 @@ def _observe_round(
     """Return the observables of a round, from its states at routing and after."""
     length = jnp.sum(jnp.where(task.mask, after.pending_norm, 0))
     scores = evaluation.scores(after.past, after.tables, time)
-    flushed = _select(after.pending_server != FREE, after.pending_rows, after.tables)
-    flushed = evaluation.scores(after.past, flushed, time)
-
+    flushed_tables = _select(after.pending_server != FREE, after.pending_rows, after.tables)
+    flushed = evaluation.scores(after.past, flushed_tables, time)
+    # With a NaN for the best score the gates are NaN, and no number of this run counts any more.
     scores, flushed = jax.tree.map(lambda score: jnp.where(task.is_blind, jnp.nan, score), (scores, flushed))
     return Info(
         task=arrival.task,
@@ -330,4 +335,5 @@ def sent(
     """
     units = uniforms(key, positions.shape[0] + 1, positions.dtype)
     trip = transfer_trip(place, positions, units[1:], units[0], params)
-    return arrival._replace(distance=trip.distance, transfer_delay=bounded_delays(transfer, trip, params.delays))
+    transfer_delay = bounded_delays(transfer, trip, params.delays)
+    return arrival._replace(distance=trip.distance, transfer_delay=transfer_delay)

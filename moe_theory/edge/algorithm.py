@@ -33,11 +33,11 @@ from moe_theory.edge.servers import (
     NONE,
     Assignment,
     Servers,
-    due,
     existing,
     is_misrouted,
     offer,
     one_task_each,
+    open_round,
     specialty,
 )
 from moe_theory.edge.several import Refit, no_refit, several_tasks_each
@@ -323,7 +323,7 @@ def learn(
     check_policy(policy)
     arrival = _check_round(state, arrival, params, dims=dims, fit=fit, locality=locality)
     servers = _servers(dims, fit, locality)
-    ready, finished, change_norms = due(state, params, servers)
+    ready, finished, change_norms = open_round(state, params, servers)
 
     after, task = offer(ready, arrival, jnp.sum(arrival.features, axis=1), params, policy=policy, servers=servers)
     after = after._replace(dropped=after.dropped + (task.server == DROPPED))

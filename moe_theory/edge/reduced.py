@@ -22,7 +22,7 @@ from moe_theory.edge.arrivals import Arrival, draw
 from moe_theory.edge.delays import Law
 from moe_theory.edge.params import Dims, Params
 from moe_theory.edge.policies import Policy, adaptive, check_policy
-from moe_theory.edge.servers import Assignment, Servers, due, offer
+from moe_theory.edge.servers import Assignment, Servers, offer, open_round
 
 
 class State(NamedTuple):
@@ -118,7 +118,7 @@ def learn(state: State, arrival: Arrival, params: Params, policy: Policy = adapt
         (0, [0.0, 2.0])
     """
     servers = Servers(_complete, functools.partial(_take, contraction=error_contraction(*arrival.features.shape)))
-    ready, _, _ = due(state, params, servers)
+    ready, _, _ = open_round(state, params, servers)
     after, task = offer(ready, arrival, jnp.sum(arrival.features, axis=1), params, policy=policy, servers=servers)
     num_features = after.pool.truths.shape[1]
     errors = after.errors + num_features * jnp.square(jnp.asarray(params.cluster_spread, after.errors.dtype))

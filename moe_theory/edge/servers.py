@@ -62,8 +62,8 @@ def _summed_in_turn(weights: Float[Array, "S M"], inputs: Float[Array, "S p"]) -
 class Servers(NamedTuple):
     """How servers complete and accept tasks, as pure functions of one replicate's state.
 
-    `due` and `offer` read `gates`, `gate_step`, `execution_delay`, `busy_until`, `visits`, `round` and `pending_server`
-    to `pending_slopes`. Only the servers read other fields.
+    `open_round` and `offer` read `gates`, `gate_step`, `execution_delay`, `busy_until`, `visits`, `round` and the
+    fields from `pending_server` to `pending_slopes`. Only `complete` and `take` read the others.
     """
 
     # (state, slots whose tasks are done (S,)) -> the state with their models, |w_t - w_{t-1}| of each task (S,)
@@ -82,7 +82,7 @@ class Servers(NamedTuple):
     locality: Locality | None = None
 
 
-def due(state: Any, params: Any, servers: Servers) -> tuple[Any, Bool[Array, " S"], Float[Array, " S"]]:
+def open_round(state: Any, params: Any, servers: Servers) -> tuple[Any, Bool[Array, " S"], Float[Array, " S"]]:
     """Open a round: complete the tasks that end, and let the gates take last round's step.
 
     With `gate_lag` 0 the gates take the step of the tasks just completed.
@@ -134,7 +134,7 @@ def offer(
     exists = existing(state, params)
     outputs = gating.gate_outputs(state.gates, gate_input)
     probabilities = gating.gate_probabilities(outputs, exists)
-    scores = gating.scored(policy(outputs, state, arrival, params), outputs)
+    scores = gating.checked_scores(policy(outputs, state, arrival, params), outputs)
     is_free = state.pending_server == FREE
     scores, idle = servers.rank(state, scores, exists & jnp.any(is_free), params)
     server, mask, is_blind = gating.best_ranked(scores, idle)

@@ -18,14 +18,15 @@ COVERAGE_SIZES = ((2, 2), (3, 3), (3, 6), (6, 12), (6, 24), (10, 53))  # sets N 
 BY_SIZES = [f"N = {num_sets}, M = {num_experts}" for num_sets, num_experts in COVERAGE_SIZES]
 
 
-def _covered(sets: str, experiment: Experiment) -> Selection:
+def _covered(letter: str, experiment: Experiment) -> Selection:
     (params,) = experiment.cells.values()
-    label = f"{sets} = {params['num_clusters']}, M = {params['num_experts']}"
-    return Selection(experiment, (experiments.COVERED,), (label,))
+    label = f"{letter} = {params['num_clusters']}, M = {params['num_experts']}"
+    return Selection(experiment, cells=(experiments.COVERAGE_CELL,), labels=(label,))
 
 
 OF_TASKS = _covered("N", experiments.COVERAGE)
 OF_CLUSTERS = _covered("K", experiments.COVERAGE_CLUSTERS)
+# With the auxiliary loss left out of the first rounds.
 LATER_TASKS = _covered("N", interventions.LATER)
 LATER_CLUSTERS = _covered("K", interventions.LATER_CLUSTERS)
 
@@ -33,14 +34,14 @@ LATER_CLUSTERS = _covered("K", interventions.LATER_CLUSTERS)
 TASKS = statement(
     "lemma-11-more-experts",
     module=__name__,
-    free=(*experiments.FREE_COVERAGE, Size("num_tasks", 6, experiments.COVERAGE_SETS)),
+    free=(*experiments.FREE_COVERAGE, Size("num_tasks", low=6, high=experiments.COVERAGE_SETS)),
 )
 CLUSTERS = statement(
     "lemma-11-fewer-experts",
     module=__name__,
     free=(
         *experiments.FREE_COVERAGE,
-        Size("num_tasks", 6 * experiments.MEMBERS, experiments.COVERAGE_SETS * experiments.MEMBERS),
+        Size("num_tasks", low=6 * experiments.MEMBERS, high=experiments.COVERAGE_SETS * experiments.MEMBERS),
     ),
 )
 CLUSTERS.also("lemma-11.product", role="step")
@@ -48,11 +49,16 @@ CLUSTERS.also("lemma-11.union", role="step")
 MOSTLY = probability(at_least=1 - experiments.FAILURE)
 
 
+def size_label(letter: str) -> Callable[[Run], list[str]]:
+    """Return labels from a run's own sizes, which a search may vary."""
+    return lambda run: [f"{letter} = {int(run.params.num_clusters)}, M = {int(run.params.num_experts)}"]
+
+
 @TASKS.charitable(
     "lemma-11.tasks",
     OF_TASKS,
     MOSTLY,
-    labels=lambda run: [f"N = {int(run.params.num_clusters)}, M = {int(run.params.num_experts)}"],
+    labels=size_label("N"),
     instead="lemma-11.two-tasks",
 )
 @TASKS.intervention("lemma-11.tasks-later", LATER_TASKS, MOSTLY)
@@ -60,14 +66,13 @@ MOSTLY = probability(at_least=1 - experiments.FAILURE)
     "lemma-11.clusters",
     OF_CLUSTERS,
     MOSTLY,
-    labels=lambda run: [f"K = {int(run.params.num_clusters)}, M = {int(run.params.num_experts)}"],
+    labels=size_label("K"),
     instead="lemma-11.two-clusters",
 )
 @CLUSTERS.intervention("lemma-11.clusters-later", LATER_CLUSTERS, MOSTLY)
 def no_set_is_empty(run) -> np.ndarray:
-    sets = run.records.sets[np.searchsorted(run.rounds, experiments.stage_rounds(run.params))][
-        : int(run.params.num_experts)
-    ]
+    at_end_of_exploration = np.searchsorted(run.rounds, experiments.stage_rounds(run.params))
+    sets = run.records.sets[at_end_of_exploration, : int(run.params.num_experts)]
     return np.all([np.any(sets == cluster, axis=0) for cluster in range(int(run.params.num_clusters))], axis=0)
 
 

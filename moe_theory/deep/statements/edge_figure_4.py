@@ -7,6 +7,7 @@ import numpy as np
 from moe_theory.deep.experiments import EDGE_MNIST, final
 from moe_theory.deep.presets import server_cell
 from moe_theory.deep.statements.setting import statement
+from moe_theory.runs import Run
 from moe_theory.verification.claim import Runs
 from moe_theory.verification.statement import equality, identity, ordering, ranged
 
@@ -15,8 +16,8 @@ ENOUGH = 10
 EXISTING = ("nearest", "fastest")
 SIGMA_0 = 0.1  # in the paper
 final_error = final("generalization_error")
-LARGEST_VARIANCE = 1 / 64  # of an element of images of norm 1, which have at least 64
-IMAGES = EDGE_MNIST.at(server_cell(ENOUGH))
+LARGEST_VARIANCE = 1 / 64  # mean over the elements of images of norm 1, which have at least 64 elements
+ADAPTIVE_RUN = EDGE_MNIST.at(server_cell(ENOUGH))  # images are the same in all cells
 
 
 def errors_of(num_experts: int, *policies: str) -> Callable[[Runs], np.ndarray]:
@@ -28,35 +29,42 @@ def gains(num_experts: int, factor: float = 1.0) -> Callable[[Runs], np.ndarray]
     return lambda runs: factor * (errors_of(num_experts, *EXISTING)(runs) - errors_of(num_experts, "adaptive")(runs))
 
 
+def variance_to(power: float) -> Callable[[Run], np.ndarray]:
+    @ranged(low=0, high=LARGEST_VARIANCE**power)
+    def variance(run) -> np.ndarray:
+        return np.asarray(run.records.variance[-1]) ** power
+
+    return variance
+
+
 ASSUMPTION = statement("figure-4-assumption", module=__name__)
 for name, words, power in (("sigma-0", "variance", 1.0), ("sigma-0-deviation", "deviation", 0.5)):
     ASSUMPTION.ours(
         f"edge-figure-4.{name}",
-        IMAGES,
+        ADAPTIVE_RUN,
         equality(SIGMA_0, margin=0.2),
         labels=[words],
         instead="edge-figure-4.sigma-0-bound",
-    )(ranged(0, LARGEST_VARIANCE**power)(lambda run, power=power: np.asarray(run.records.variance[-1]) ** power))
+    )(variance_to(power))
 
 
 @ASSUMPTION.ours(
-    "edge-figure-4.sigma-0-bound", IMAGES, identity(within=1e-6), labels=["sum of the elements' variances"]
+    "edge-figure-4.sigma-0-bound", ADAPTIVE_RUN, identity(within=1e-6), labels=["sum of the elements' variances"]
 )
 def variance_excess(run) -> np.ndarray:
     return np.maximum(np.asarray(run.records.total_variance[-1]) - 1.0, 0)
 
 
 FEW_SERVERS = statement("figure-4-too-few", module=__name__)
-FEW_SERVERS.ours("edge-figure-4.too-few", EDGE_MNIST, ordering(below=gains(ENOUGH, factor=0.5)), labels=EXISTING)(
-    gains(FEW)
-)
+HALF_THE_GAINS = ordering(below=gains(ENOUGH, factor=0.5))
+FEW_SERVERS.ours("edge-figure-4.too-few", EDGE_MNIST, HALF_THE_GAINS, labels=EXISTING)(gains(FEW))
 FEW_SERVERS.ours(
     "edge-figure-4.large-error", EDGE_MNIST, ordering(below=errors_of(FEW, "adaptive")), labels=["adaptive"]
 )(errors_of(ENOUGH, "adaptive"))
 
 GAIN = statement("figure-4-gain", module=__name__)
 GAIN.ours("edge-figure-4.gain", EDGE_MNIST, ordering(below=errors_of(ENOUGH, *EXISTING)), labels=EXISTING)(
-    errors_of(ENOUGH, *("adaptive",) * len(EXISTING))
+    errors_of(ENOUGH, *["adaptive" for _ in EXISTING])
 )
 GAIN.ours("edge-figure-4.chance", EDGE_MNIST, ordering(below=errors_of(ENOUGH, "uniform")), labels=["uniform"])(
     errors_of(ENOUGH, "adaptive")

@@ -20,10 +20,11 @@ def steady(run, errors: np.ndarray) -> np.ndarray:
 
 
 def observed(run) -> np.ndarray:
+    """Return G once pending tasks are done, averaged over rounds (B,)."""
     return steady(run, run.records.flushed)
 
 
-def by(formula: Callable) -> Callable[[Run], np.ndarray]:
+def predicted_by(formula: Callable) -> Callable[[Run], np.ndarray]:
     return lambda run: steady(run, experiments.proposition_4(run, FIGURE_3_DIMS, formula))
 
 
@@ -36,7 +37,7 @@ for server, cells in (("nearest", BY_NEAREST), ("fastest", BY_FASTEST)):
     PROPOSITION_4.charitable(
         f"proposition-4.{server}",
         cells,
-        equality(by(theory.proposition_4), margin=0.02),
+        equality(predicted_by(theory.proposition_4), margin=0.02),
         hypotheses=["isotropic-features"],
         instead=f"exact.{server}",
     )(observed)
@@ -44,13 +45,15 @@ for server, cells in (("nearest", BY_NEAREST), ("fastest", BY_FASTEST)):
 PROPOSITION_4.replacement(
     "proposition-4.nearest-own-task",
     BY_NEAREST,
-    equality(by(corrected.proposition_4), margin=0.02),
+    equality(predicted_by(corrected.proposition_4), margin=0.02),
     hypotheses=["isotropic-features"],
     instead="exact.nearest",
 )(observed)
 
 LIMIT = statement("proposition-4-limit", module=__name__)
-AS_IN_THE_LIMIT = equality(experiments.task_gap, margin=0.02)
-LIMIT.charitable("proposition-4.limit", NEAREST.over("num_experts", 10), AS_IN_THE_LIMIT, instead="exact.nearest")(
-    observed
-)
+LIMIT.charitable(
+    "proposition-4.limit",
+    NEAREST.over("num_experts", 10),
+    equality(experiments.task_gap, margin=0.02),
+    instead="exact.nearest",
+)(observed)
