@@ -160,7 +160,7 @@ def system(
     auxiliary: Auxiliary = balance_cost,
     locality: Locality = distance_moved,
 ) -> System:
-    """Return Algorithm 1 as a `System`, the same object for equal arguments.
+    """Return Algorithm 1 as a `System`. Equal arguments give the same object.
 
     Every replicate draws a pool. Each part is a pure function, and the default is the paper's.
 

@@ -40,8 +40,8 @@ def cell_name(num_experts: int) -> str:
 
 
 class GateObservables(NamedTuple):
-    own_change: Float[Array, ""]  # of <theta, v_n> / eta, at the expert that completed a task of type n; NaN if none
-    others_change: Float[Array, ""]  # the largest of these over the other experts
+    own_change: Float[Array, ""]  # change of <theta, v_n> / eta at the expert that completed type n; NaN if none
+    others_change: Float[Array, ""]  # the largest such change over the other experts
     gate_size: Float[Array, ""]  # max |theta|_inf
     gate_gap: Float[Array, ""]  # max |theta_m - theta_m'|_inf
     gate_norm: Float[Array, ""]  # root mean square of |theta_m|

@@ -26,8 +26,8 @@ HOLDS = "holds"
 CONDITIONAL = "conditional"
 REFUTED = "refuted"
 LEMMA_3 = "Lemma 3"
-GAP = "gap"  # what is bounded: risk less training error,
-RISK = "risk"  # or the risk itself
+GAP = "gap"  # the bound is on the risk minus the training error
+RISK = "risk"  # the bound is on the risk itself
 # Hypotheses to quote with a number, besides those that its form rests on.
 LOSS = "loss"
 SAMPLES = "samples"
@@ -122,7 +122,7 @@ class EvaluatedBound(NamedTuple):
     is_best: bool  # whether it is the smallest of those that hold unconditionally
 
 
-_RESTS_ON = {NETWORK: (LEMMA_3,)}  # by the experts
+_RESTS_ON = {NETWORK: (LEMMA_3,)}  # by the class of the experts
 _OF_CLASS = (LOSS, SAMPLES, LIPSCHITZ, OUTPUT, NORMS, ONE)  # for a class that is bounded by its norms
 
 

@@ -32,8 +32,8 @@ NUM_SIGNS = 16  # sign vectors per sample, which cost less than another sample
 LOG_SCALES = (-1.5, 2.5)  # range of the functions' log scale, at whose ends the ramp clips nothing or most values
 NUM_MIXTURES = 16
 NUM_ROUTERS = 256
-NUM_INPUTS = 2**32  # of `lone_points`
-NUM_LONE = 4  # of `lone_points`
+NUM_INPUTS = 2**32  # used by `lone_points`
+NUM_LONE = 4  # used by `lone_points`
 
 
 class State(NamedTuple):

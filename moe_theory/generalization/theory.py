@@ -126,7 +126,7 @@ def corollary_4(
 
 @checked
 def lemma_2(num_parameters: Amounts, num_outputs: Amounts) -> Real:
-    """Return d p^2, the Natarajan dimension of a ReLU network with p parameters and d outputs, with the constant 1.
+    """Return d p^2, the order of the Natarajan dimension of a ReLU network with p parameters and d outputs.
 
     Source: Lemma 2.
     """

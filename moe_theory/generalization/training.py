@@ -50,7 +50,7 @@ class Info(NamedTuple):
 
 @functools.lru_cache
 def system(dims: Dims, data: str = source.RANDOM_LABELS, optimizer: Optimizer | None = None) -> System:
-    """Return a `System` that fits a sparse MoE to a sample of `data`, the same object for equal arguments.
+    """Return a `System` that fits a sparse MoE to a sample of `data`. Equal arguments give the same object.
 
     Training minimises the mean of -y f / 2, which is the unclipped ramp loss minus 1/2. On random labels minus twice
     this mean is at most the supremum in the Rademacher complexity. A round takes a step on the whole sample, in units

@@ -107,7 +107,7 @@ class Policy(NamedTuple):
 
 @functools.lru_cache
 def named(policy: str, dims: Dims, uncertainty: str = EXACT) -> Policy:
-    """Return the policy called `policy`, the same object for equal arguments.
+    """Return the policy called `policy`. Equal arguments give the same object.
 
     Args:
         uncertainty: how a neural policy computes the norm by Z^-1.

@@ -17,7 +17,7 @@ from moe_theory.merging.params import Dims, Params, check_params
 from moe_theory.merging.policies import Memory, Pick, Policy
 from moe_theory.merging.rewards import Environment, Feedback, Reward
 
-UNKNOWN = Undefined("the best weights are not known")  # of regrets
+UNKNOWN = Undefined("the best weights are not known")  # why regrets are undefined
 
 
 class State(NamedTuple):
@@ -52,7 +52,7 @@ def system(
     monitor: str = monitors.ORACLE,
     uncertainty: str = policies.EXACT,
 ) -> System:
-    """Return a system in which a policy merges experts slot by slot, the same object for equal arguments.
+    """Return a system in which a policy merges experts slot by slot. Equal arguments give the same object.
 
     Args:
         reward: a name of `rewards.REWARDS`, or your own `Reward`.

@@ -1,4 +1,4 @@
-"""Runs of Algorithm 1 with a baseline, with noiseless experts that fit each task in one update, as in its theorems.
+"""Runs of Algorithm 1 with a baseline and noiseless experts that fit each task in one update, as in its theorems.
 
 Other runs, with noise and slower learning, compare it with the printed algorithm.
 """

@@ -26,7 +26,7 @@ def _covered(letter: str, experiment: Experiment) -> Selection:
 
 OF_TASKS = _covered("N", experiments.COVERAGE)
 OF_CLUSTERS = _covered("K", experiments.COVERAGE_CLUSTERS)
-# With the auxiliary loss left out of the first rounds.
+# Without the auxiliary loss in the first rounds.
 LATER_TASKS = _covered("N", interventions.LATER)
 LATER_CLUSTERS = _covered("K", interventions.LATER_CLUSTERS)
 

@@ -191,7 +191,7 @@ def _draw_crossings(panel: plot.Axes, selection: xr.Dataset) -> None:
 
 
 def overview_curves(setup: plot.Setup) -> plot.Curves:
-    """Return the gap of a fixed router with ten experts a sample, with (23) and its correction."""
+    """Return the gap of a fixed router with ten experts per sample, (23) and its correction."""
     overview_setup = picture.setup(setup.reading, setup.replicates, setup.seed, setup.progress)
     selection = compute(overview_setup, ["growing"]).sel(case="growing").dropna("place", subset=["samples"])
     columns = (

@@ -20,7 +20,7 @@ NUM_SAMPLES = 512
 NUM_FEATURES = 10
 ROUTER_NORM = 100.0  # W, large enough for gates near 0 and 1
 BOUNDS = {"printed": "(a) Theorem 1", "repaired": "(b) what holds"}
-LEVELS = (0.5, 50.0)  # of the colours
+LEVELS = (0.5, 50.0)  # limits of the colours
 VIOLATED = roles.ArtistStyle(facecolor="none", edgecolor="C1", linewidth=2.2, zorder=4)
 
 
