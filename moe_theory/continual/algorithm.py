@@ -406,7 +406,7 @@ def advance(
     auxiliary: Auxiliary = balance_cost,
     locality: Locality = distance_moved,
 ) -> tuple[Any, Routing, Learned]:
-    """Run one round of Algorithm 1 with experts of any kind and any gate input. `learn` is the case of linear experts.
+    """Run one round of Algorithm 1 with experts of any kind and any gate input. `learn` does so with linear experts.
 
     Args:
         state: a NamedTuple with the fields gates, visits, converged, terminated, round, optimizer_state and memory.
