@@ -32,7 +32,7 @@ from moe_theory.core.papers import Paper
 from moe_theory.core.tasks import Arrival as Arrival
 from moe_theory.core.tasks import Pool as Pool
 
-# The one place that names the paper: whatever lists papers asks for this.
+# The paper is named only here. All code that lists papers reads this constant.
 PAPER = Paper(
     name="continual",
     package=__name__,
@@ -62,4 +62,4 @@ PAPER = Paper(
     },
     rank=0,
 )
-reading = PAPER.reading  # a reading by its name, as `reading("weak-signal")`
+reading = PAPER.reading  # returns a reading by its name, such as `reading("weak-signal")`

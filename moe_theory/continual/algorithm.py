@@ -36,17 +36,17 @@ from moe_theory.core.tasks import (
     streamed,
 )
 
-Optimizer = Callable[[Any], optax.GradientTransformation]  # of a traced learning rate
-# What the auxiliary loss adds to the cost of each expert that is chosen: (visits (M,), time (), params) -> (M,).
+Optimizer = Callable[[Any], optax.GradientTransformation]  # made from a traced learning rate
+# The cost that the auxiliary loss adds for each chosen expert: (visits (M,), time (), params) -> (M,).
 Auxiliary = Callable[[Int[Array, " M"], Int[Array, ""], Params], Float[Array, " M"]]
-# Scores of the experts, of which the best learn a task: (gate outputs (M,), perturbation (M,), state, arrival, params).
+# Scores of the experts, where the highest decide who learns: (gate outputs, perturbation, state, arrival, params).
 Router = Callable[[Float[Array, " M"], Float[Array, " M"], Any, Arrival, Params], Float[Array, " M"]]
-# What arrives: (key, dims, state, params) -> the pool of this round, the arrival, its routing perturbation (M,).
+# Draws a round: (key, dims, state, params) -> its pool, its arrival and the routing perturbation (M,).
 Stream = Callable[[Key[Array, ""], Dims, Any, Params], tuple[Pool, Arrival, Float[Array, " M"]]]
 
 
 class State(NamedTuple):
-    """State carried from round to round, which is the checkpoint."""
+    """State that is carried from round to round and saved as the checkpoint."""
 
     pool: Pool
     experts: Float[Array, "M d"]  # local models w^(m)
@@ -58,7 +58,7 @@ class State(NamedTuple):
     round: Int[Array, ""]  # rounds done, t
     metrics: Metrics
     optimizer_state: PyTree
-    memory: PyTree = None  # what the locality loss remembers; the paper's own nothing
+    memory: PyTree = None  # what the locality loss remembers; nothing in the paper
 
 
 class Info(NamedTuple):
@@ -75,17 +75,17 @@ class Info(NamedTuple):
     generalization_error: Float[Array, ""]  # G_t, (16)
 
 
-ERRORS = ("error", "forgetting", "generalization_error")  # of `Info`
+ERRORS = ("error", "forgetting", "generalization_error")  # fields of `Info`
 
 
 class Routing(NamedTuple):
-    """Route of an arrival: gate outputs and probabilities, the router's scores, and the chosen experts."""
+    """How an arrival is routed: gate outputs and probabilities, the router's scores, and the chosen experts."""
 
     gate_outputs: Float[Array, " M"]  # h_m, without the perturbation
     gate_probabilities: Float[Array, " M"]  # softmax pi_m
-    scores: Float[Array, " M"]  # of the router
+    scores: Float[Array, " M"]  # from the router
     ranked: Int[Array, " k"]  # the experts that learn, best first; -1 in unused rows
-    masks: Bool[Array, "k M"]  # the same as one-hot rows, empty where unused
+    masks: Bool[Array, "k M"]  # `ranked` as one-hot rows, which are zero where unused
 
 
 class Parts(NamedTuple):
@@ -98,17 +98,17 @@ class Parts(NamedTuple):
 
 
 class Learned(NamedTuple):
-    state: Any  # with the new models, the gates as they were
-    squared_moves: Float[Array, " k"]  # |w_t - w_{t-1}|^2 of each that learned; 0 in unused rows
-    errors: Any = None  # what its `Info` shows of them
+    state: Any  # with new models and unchanged gates
+    squared_moves: Float[Array, " k"]  # |w_t - w_{t-1}|^2 of each expert that learned; 0 in unused rows
+    errors: Any = None  # what `Info` shows of the errors
 
 
-# Experts of any kind: the routing of an arrival, which they know by closure -> what they learned.
+# Experts of any kind: an arrival's routing -> what they learned. The function closes over the arrival.
 Experts = Callable[[Routing], Learned]
 
 
 def balance_cost(visits: Int[Array, " M"], time: Int[Array, ""], params: Params) -> Float[Array, " M"]:
-    """Return the auxiliary cost alpha M f_t / t, with f_t(m) of rounds 1..t. Source: Eqs. (7), (30) of `continual`."""
+    """Return the auxiliary cost alpha M f_t / t, with f_t of rounds 1..t. Source: Eqs. (7), (30) of `continual`."""
     # Without the cast JAX divides integers in float32, even where the run is in float64.
     fractions = visits.astype(jnp.result_type(float)) / (time * params.num_active)
     return params.balance_weight * params.num_experts * fractions / time
@@ -117,7 +117,7 @@ def balance_cost(visits: Int[Array, " M"], time: Int[Array, ""], params: Params)
 def perturbed(
     gate_outputs: Float[Array, " M"], perturbation: Float[Array, " M"], state: Any, arrival: Arrival, params: Params
 ) -> Float[Array, " M"]:
-    """Return the scores h_m + r_m, as the paper's own `Router`. Source: Eq. (1) of `continual`.
+    """Return the scores h_m + r_m by which the paper routes. Source: Eq. (1) of `continual`.
 
     Examples:
         >>> import numpy as np
@@ -132,7 +132,7 @@ def perturbed(
 
 
 def stationary(key: Key[Array, ""], dims: Dims, state: Any, params: Params) -> tuple[Pool, Arrival, Float[Array, " M"]]:
-    """Draw tasks of one pool, all equally likely: the paper's own `Stream`. Source: Definition 1 of `continual`.
+    """Draw tasks from one pool with equal probability, as the paper does. Source: Definition 1 of `continual`.
 
     Examples:
         >>> import moe_theory as mt
@@ -160,20 +160,21 @@ def system(
     auxiliary: Auxiliary = balance_cost,
     locality: Locality = distance_moved,
 ) -> System:
-    """Return Algorithm 1 as a `System`, the same object for equal arguments.
+    """Return Algorithm 1 as a `System`. Equal arguments give the same object.
 
-    Every replicate draws a pool, and each part is a pure function with the paper's own as default.
+    Every replicate draws a pool. Each part is a pure function, and the default is the paper's.
 
     Args:
-        stream: the arrivals of each round, and the moves of the pool.
-        router: scores of the experts, of which the `Params.num_active` best learn. A parameter `key` gets a new key
-            every round.
+        stream: draws the arrival of each round, and may change the pool.
+        router: scores the experts, of which the `Params.num_active` best learn. A parameter named `key` receives a new
+            key every round.
         fit: the change of an expert's model.
-        optimizer: the transformation of the gate's gradient, of a traced learning rate, by default `optax.sgd` (9).
+        optimizer: makes the transformation of the gates' gradient from a traced learning rate, by default `optax.sgd`
+            (9).
         auxiliary: the auxiliary loss's cost for a chosen expert, by default `balance_cost` (7).
         locality: the locality loss's cost for a chosen expert, and its memory, by default `distance_moved` (6).
     Source: Algorithm 1 of `continual`, with draws from Section 3.1 and Appendix A.2.
-    Raises: InvalidValueError unless a locality is a `Locality`, and from `init` for parameters out of range.
+    Raises: InvalidValueError if `locality` is not a `Locality`. `init` raises it for parameters out of range.
 
     Examples:
         >>> import moe_theory as mt
@@ -206,12 +207,12 @@ def system(
 def on_pool(
     dims: Dims, pool: Pool, *, optimizer: Optimizer = optax.sgd, locality: Locality = distance_moved, **parts: Any
 ) -> System:
-    """Return Algorithm 1 with one explicit pool for all replicates. Reuse the result: each call compiles its start.
+    """Return Algorithm 1 with one explicit pool for all replicates. Reuse the result: each call compiles a new `init`.
 
     Args:
         locality, parts: locality, stream, router, fit and auxiliary of `system`.
     Source: Algorithm 1 of `continual`.
-    Raises: InvalidValueError for a pool that does not fit `dims`, or unless a locality is a `Locality`.
+    Raises: InvalidValueError for a pool that does not fit `dims`, or if `locality` is not a `Locality`.
 
     Examples:
         >>> import numpy as np
@@ -306,8 +307,9 @@ def learn(
 ) -> tuple[State, Info]:
     """Run one round of Algorithm 1 on an explicit arrival and perturbation, without randomness.
 
-    The task goes to the expert (or `Params.num_active` experts) of highest perturbed gate output. They move to the
-    nearest model that fits the samples. Then all gates take one gradient step, unless the update has been terminated.
+    The task goes to the expert (or `Params.num_active` experts) with the highest perturbed gate output. They move to
+    the nearest model that fits the samples. Then all gates take one gradient step, unless the update has been
+    terminated.
 
     Args:
         arrival: task () of the pool and features (d, s), with its own ground truth (d,) and targets (s,), if any.
@@ -404,7 +406,7 @@ def advance(
     auxiliary: Auxiliary = balance_cost,
     locality: Locality = distance_moved,
 ) -> tuple[Any, Routing, Learned]:
-    """Run one round of Algorithm 1 with any experts, of which `learn` has linear ones, and any gate input.
+    """Run one round of Algorithm 1 with experts of any kind and any gate input. `learn` does so with linear experts.
 
     Args:
         state: a NamedTuple with the fields gates, visits, converged, terminated, round, optimizer_state and memory.
@@ -453,20 +455,23 @@ def _check_round(state: State, arrival: Arrival, params: Params, max_active: int
     features = jnp.shape(arrival.features)
     if len(features) != 2 or features[0] != num_features:
         raise InvalidValueError(
-            f"features of shape {features} must be ({num_features}, s): a sample is a column.", argument="features"
+            f"features has shape {features}, but must have shape ({num_features}, s), with one sample per column.",
+            argument="features",
         )
     for name, shape in (("truth", features[:1]), ("targets", features[1:])):
         value = getattr(arrival, name)
         if value is not None and jnp.shape(value) != shape:
             raise InvalidValueError(
-                f"{name} of shape {jnp.shape(value)} must be {shape}. Change the arrival's {name}.", argument=name
+                f"{name} has shape {jnp.shape(value)}, but must have shape {shape}. Change the arrival's {name}.",
+                argument=name,
             )
     check_params(Dims(max_experts, num_tasks, num_features, features[1], max_active), params)
 
 
 def locality_cost(squared_moves: Float[Array, " k"], params: Params) -> Float[Array, " k"]:
     """Return |w_t - w_{t-1}|^q of experts that moved by these squared distances. Source: Eq. (6) of `continual`."""
-    # Not a power, for which no backend has vector instructions; at q = 1 this is the root, to the last bit.
+    # A power would be slower, because no backend has vector instructions for it. At q = 1 this is exactly the square
+    # root.
     logs = jnp.log(jnp.maximum(squared_moves, jnp.finfo(squared_moves.dtype).tiny))
     return square_root(squared_moves) * jnp.exp((params.locality_power - 1) / 2 * logs)
 
@@ -474,10 +479,10 @@ def locality_cost(squared_moves: Float[Array, " k"], params: Params) -> Float[Ar
 def flag_converged(
     outputs: Float[Array, " M"], masks: Bool[Array, "k M"], flags: Bool[Array, " M"], params: Params
 ) -> Bool[Array, " M"]:
-    """Return convergence flags after a router-learning round: gate outputs within Gamma of a chosen expert's.
+    """Return convergence flags after a router-learning round: which gate outputs are within Gamma of a chosen expert's.
 
-    Gate outputs are without perturbation, before this round's update. Flags accumulate unless `accumulate_flags` is
-    False. Source: Algorithm 1, lines 7 and 8, of `continual`.
+    Gate outputs exclude the perturbation and are those before this round's update. Flags accumulate unless
+    `accumulate_flags` is False. Source: Algorithm 1, lines 7 and 8, of `continual`.
     """
     leaders = jnp.sum(jnp.where(masks, outputs[None, :], 0), axis=1)
     is_near = jnp.abs(outputs[None, :] - leaders[:, None]) < params.termination_threshold

@@ -35,7 +35,7 @@ __all__ = [
     "random_routing", "route_tilt", "routing_probabilities", "single_expert", "single_expert_gaussian", "theorem_1",
     "theorem_2",
 ]  # fmt: skip
-__dir__ = __all__.copy  # what `dir` shows: no imports
+__dir__ = __all__.copy  # the names that `dir` shows, without imports
 
 
 Perturbation = Annotated[float, Within(low=0, open_low=True, why="without it routes are fixed")]
@@ -43,7 +43,7 @@ Perturbation = Annotated[float, Within(low=0, open_low=True, why="without it rou
 
 @checked
 def single_expert(pool: Pool, num_samples: Size, num_rounds: Size) -> Exact:
-    """Return exact expected metrics for M = 1 and arrivals of Definition 1: one signal column, the others Gaussian.
+    """Return exact expected metrics for M = 1 and arrivals of Definition 1: one signal column and Gaussian others.
 
     The expectation is over uniform tasks and features. Float64, O(N d^3 + T (N d^2 + d^3)).
 
@@ -68,7 +68,7 @@ def single_expert_gaussian(pool: Pool, num_samples: Size, num_rounds: Size) -> E
     Then Pi_n = I and D = d, and with r = 1 - s/d every error is a mean over the tasks learned:
     E|w_t - w_{n_tau}|^2 = r^t W + (1 - r^t - (1-r) r^(t-tau)) Delta. Float64, O(T).
 
-    Source: Lemma 16, (42), of `continual`, summed without dropping l = i.
+    Source: Lemma 16, (42), of `continual`, summed including the term l = i.
     Raises: InvalidValueError unless 1 <= num_samples < d and num_rounds >= 1.
 
     Examples:
@@ -97,13 +97,14 @@ def given_routes(
 ) -> Exact:
     """Return expected metrics of M experts along routes (T, B): each round's task and expert.
 
-    `pool` has states of a batch, replicates last. Each expert has a single expert's moments along its tasks, with one
-    signal column and the others Gaussian. They are exact where routes do not depend on features beyond the task, as
-    under a large lambda. Under Algorithm 1 the noise moves the mean by about a percent at Fig. 2's sizes. Float64, O(T
-    B d^2) for any M.
+    `pool` holds the pools of a batch, with replicates on the last axis. Each expert has a single expert's moments along
+    its tasks, with one signal column and Gaussian others. They are exact where routes do not depend on features beyond
+    the task, as under a large lambda. Under Algorithm 1 the noise moves the mean by about a percent at Fig. 2's sizes.
+    Float64, O(T B d^2) for any M.
 
     Source: `core/single_expert.py`. Replaces Theorems 1 and 2, (19) to (22), and Lemma 16, (42), of `continual`.
-    Raises: InvalidValueError unless 1 <= num_samples < d, for a zero signal, no round, or tasks or experts below 0.
+    Raises: InvalidValueError unless 1 <= num_samples < d, for a zero signal, without rounds, or for negative tasks or
+        experts.
 
     Examples:
         >>> import numpy as np
@@ -123,10 +124,11 @@ def route_tilt(
     perturbation_scale: Perturbation,
     num_samples: Size,
 ) -> float:
-    """Return a bound on the change of a route's distribution by knowing the span of features, with fixed gates.
+    """Return a bound on how much the features' span can change a route's distribution, with fixed gates.
 
-    It is M^2 (s - 1) (sigma_t / lambda)^2 sum_m |theta_m|^2 in total variation, in the mean over features, at most 1.
-    So it bounds the error of `given_routes` in a round, and has no first order in sigma_t.
+    If the span is known, the route's distribution changes by M^2 (s - 1) (sigma_t / lambda)^2 sum_m |theta_m|^2 at
+    most, in total variation and in the mean over features. The bound is capped at 1. It also bounds the error of
+    `given_routes` in a round, and has no term of first order in sigma_t.
 
     Source: docs/pages/derivations/loads.md. See Theorems 1 and 2 of `continual`.
     Raises: InvalidValueError unless perturbation_scale > 0 and the gates add up to 0 (Lemma 4).
@@ -150,14 +152,14 @@ def route_tilt(
 def theorem_1(pool_gaps: theory.Gaps, ratio: linear.Ratio, loads: linear.Loads) -> theory.Bound:
     """Return expected metrics after t = sum_m L_m rounds, given the loads L_m: (19) and (20) as equalities.
 
-    Routes depend on neither tasks nor features, and all columns are Gaussian. With W = |w_n|^2 and Delta = |w_n -
-    w_n'|^2 in the mean over tasks, an expert with L arrivals adds
+    Routes depend on neither tasks nor features, and all columns are Gaussian. Let W and Delta be the means of |w_n|^2
+    and |w_n - w_n'|^2 over tasks. Then an expert with L arrivals adds
 
         t E[G_t]:      L r^L W + (1 - r^L) (L - 1) Delta
         (t-1) E[F_t]:  S (Delta - W) + [(1 - r) (L - 1) - r + r^L] Delta,   S = sum_{l<=L} (r^l - r^L),
 
-    Here (L - 1) for L, and the bracket, are the task's own term that (19) and (20) leave out. With a set of tasks for
-    each expert, Delta is the gap within a set.
+    The factor L - 1 in place of L, and the bracket, come from the task's own term, which (19) and (20) leave out. If
+    each expert has its own set of tasks, Delta is the gap within a set.
 
     Source: replaces Theorem 1, (19) and (20), of `continual`. Derivation on the site's page on loads.
 
@@ -188,7 +190,7 @@ def blind_limit(
     num_features: Features,
     num_samples: Size,
 ) -> float:
-    """Return lim E[G_t] in units of |w|^2 for orthonormal w_n along signals, if routes ignore tasks.
+    """Return lim E[G_t] in units of |w|^2 for orthonormal w_n along signals, if routing ignores tasks.
 
     It holds for any number of experts, once each has had many tasks. With D = d - 1, p = d - s, c = p/D and b = 1 - 1/N
     it is 2 + c R - 2 m, m = (1/N)/(1 - b c), R = b (1 - k1)/((1 - b k1)(1 - c) + b k2). Two random tasks are 2 b apart.
@@ -219,7 +221,7 @@ def random_routing(
 ) -> theory.Bound:
     """Return the mean of `theorem_1` over loads, if each task goes to each of M experts with equal probability.
 
-    With q = 1 - (1 - r)/M, the mean of r^L over a round,
+    In every round the mean of r^L falls by the factor q = 1 - (1 - r)/M. With it,
 
         E[G_t] = Delta + r q^(t-1) (W - Delta) - M Delta (1 - q^t)/t
         (t-1) E[F_t] = [(1 - r) (t - 1) - M q (1 - q^(t-1))] Delta - r (W - Delta) D,
@@ -260,10 +262,10 @@ def theorem_2(
     explored_loads: linear.ExploredLoads,
     round: linear.Rounds,
 ) -> theory.Bound:
-    """Return the bounds of Theorem 2 with r^(L_tau - L_T1) in the third term of (21), not r^(L_t - L_T1 - 1).
+    """Return the bounds of Theorem 2 with r^(L_tau - L_T1) in the third term of (21) in place of r^(L_t - L_T1 - 1).
 
     Source: Theorem 2, (21), and Appendix J of `continual`.
-    Raises: InvalidValueError for loads not of top-1 routing, or NaN where they are traced.
+    Raises: InvalidValueError for loads that top-1 routing cannot give. If these are traced, the result is NaN.
 
     Examples:
         >>> import numpy as np
@@ -290,7 +292,7 @@ def lemma_2(perturbation_scale: Perturbation) -> float:
     """Return 2 / lambda, the least L with |p - p^|_inf <= L |h - h^|_inf for all outputs and all M >= 2.
 
     dp_m/dh_m = sum_j c_j and dp_m/dh_j = -c_j with c_j >= 0, and sum_j c_j is 1/lambda times the increase of prod_j F(u
-    + (h_m - h_j) / lambda) over u in [0, 1], at most 1. Equal outputs attain it.
+    + (h_m - h_j) / lambda) over u in [0, 1], at most 1. Equal outputs attain this bound.
 
     Source: replaces Lemma 2 of `continual`, which has lambda M^2.
 
@@ -308,7 +310,7 @@ def routing_probabilities(
 ) -> Float[np.ndarray, "*batch M"]:
     """Return P(argmax_j h_j + r_j = m) for independent r_j ~ U[0, lambda], in float64.
 
-    With its perturbation at u lambda expert m wins with probability prod_j F(u + (h_m - h_j) / lambda), with F the
+    If its perturbation is u lambda, expert m wins with probability prod_j F(u + (h_m - h_j) / lambda), where F is the
     distribution function of U[0, 1]. Gauss-Legendre quadrature integrates this piecewise polynomial of degree M - 1 in
     u exactly.
 
@@ -341,7 +343,7 @@ def routing_probabilities(
 
 @checked
 def lemma_11(num_sets: Size, num_experts: Size) -> float:
-    """Return 1 - N (1 - 1/N)^M, a lower bound of `coverage_probability` by the union bound.
+    """Return 1 - N (1 - 1/N)^M, a lower bound on `coverage_probability` by the union bound.
 
     Source: replaces the product in the proof of Lemma 11 of `continual`.
 
@@ -378,8 +380,8 @@ def lemma_16(
 ) -> Float[Array, " N"]:
     """Return E |w' - w_n|^2 for each ground truth w_n in `others`, after w learns a task (`truth`, `signal`).
 
-    w' - w_n = (I - P)(w - w_n) + P b with b = truth - w_n, the two parts orthogonal. I - P is a uniformly random
-    projector of rank d - s inside the signal's complement, of d - 1 dimensions.
+    With b = truth - w_n, the parts of w' - w_n = (I - P)(w - w_n) + P b are orthogonal. I - P is a uniformly random
+    projector of rank d - s inside the signal's complement, which has d - 1 dimensions.
 
     Source: replaces the step behind (42), Lemma 16 of `continual`.
     Raises: InvalidValueError unless 1 <= num_samples < d.

@@ -1,6 +1,6 @@
-"""Algorithm 1 with more observables than `Info`, by the gates that routed a round.
+"""Algorithm 1 with more observables than `Info`, computed from the gates that routed a round.
 
-Tasks (M > N) and clusters (M < N) are one case, as with K >= N every task is a cluster.
+Tasks (M > N) need no case of their own, because with K >= N every task is a cluster.
 """
 
 import functools
@@ -24,12 +24,12 @@ from moe_theory.core.tasks import Arrival, select_row
 
 
 class GateSteps(NamedTuple):
-    """Effect of a round's gradient on the gates, also after their updates end, and sizes of the gates."""
+    """How a round's gradient moves the gates, even after their updates end, and how large the gates are."""
 
     least_balance_gradient: Float[Array, ""]  # min over experts of |auxiliary loss's gradient in theta^(m)|_inf
-    largest_gradient: Float[Array, ""]  # max over experts of the task loss's
+    largest_gradient: Float[Array, ""]  # max over experts of |task loss's gradient in theta^(m)|_inf
     chosen_change: Float[Array, ""]  # max over n of |<theta' - theta, v_n>| for the expert that was chosen
-    others_change: Float[Array, ""]  # the same, and max over the other experts
+    others_change: Float[Array, ""]  # the same, as a maximum over the other experts
     chosen_rise: Float[Array, ""]  # max over n of <theta' - theta, v_n> for the expert that was chosen
     own_rise: Float[Array, ""]  # <theta' - theta, v_n> of the arriving task's n, for the expert that was chosen
     own_fall: Float[Array, ""]  # max over the other experts of -<theta' - theta, v_n>, for the same n
@@ -38,10 +38,10 @@ class GateSteps(NamedTuple):
 
 
 class Costs(NamedTuple):
-    """Costs of the chosen expert by the losses, 0 for others."""
+    """Costs of the chosen expert by each loss, and 0 for others."""
 
-    locality: Float[Array, " M"]  # (6), or a locality loss of one's own
-    balance: Float[Array, " M"]  # (7), or an auxiliary loss of one's own
+    locality: Float[Array, " M"]  # (6), or a custom locality loss
+    balance: Float[Array, " M"]  # (7), or a custom auxiliary loss
 
 
 def _costs(
@@ -65,7 +65,7 @@ def _costs(
 
 @of_parts(like=system, only=("router", "fit", "auxiliary", "locality"))
 def system_with_gate_steps(dims: Dims, **parts: Any) -> System:
-    """Return Algorithm 1 as a `System` with `GateSteps` as info and the draws of `continual.system`."""
+    """Return Algorithm 1 as a `System` that observes `GateSteps` and draws as `continual.system` does."""
 
     def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, GateSteps]:
         arrival, perturbation = draw(key, dims, state.pool, params)
@@ -76,7 +76,7 @@ def system_with_gate_steps(dims: Dims, **parts: Any) -> System:
 
 
 def gate_steps(arrival: Arrival, after: State, info: Info, params: Params, costs: Costs) -> GateSteps:
-    """Return the gate step of a round of switch routing, from its observables and the state after it."""
+    """Return the gate step of a round of switch routing, given its observables and the state after it."""
     gate_input = jnp.sum(arrival.features, axis=1)
     slopes = gating.gate_slopes(info.gate_probabilities, costs.locality + costs.balance)
     exists = jnp.arange(slopes.shape[0]) < params.num_experts
@@ -107,7 +107,6 @@ def _largest(values: Float[Array, "M *rest"], mask: Bool[Array, "M *ones"]) -> F
     return jnp.max(jnp.where(mask, values, -jnp.inf), axis=0)
 
 
-# Of states that carry the algorithm's and more.
 _POOL = property(lambda self: self.state.pool)
 _ROUND = property(lambda self: self.state.round)
 
@@ -128,15 +127,15 @@ class Diagnostics(NamedTuple):
     update_norm: Float[Array, ""]  # |w_t - w_{t-1}|
     generalization_error: Float[Array, ""]  # G_t
     set_size: Int[Array, ""]  # |M_n| of the arriving task's set
-    is_inside: Bool[Array, ""]  # whether m_t is in it
-    led: Bool[Array, ""]  # whether m_t has the highest gate output in it
+    is_inside: Bool[Array, ""]  # whether m_t is in this set
+    led: Bool[Array, ""]  # whether m_t has the highest gate output in this set
     led_all: Bool[Array, ""]  # whether m_t has the highest gate output of all experts
-    own_gap: Float[Array, ""]  # largest |h_m - h_m'| in it
+    own_gap: Float[Array, ""]  # largest |h_m - h_m'| in this set
     locality_gradient: Float[Array, ""]  # largest entry of the gradient of (6) in the gates
-    gradient_gap: Float[Array, ""]  # largest |gradient of (8) at m less that at m_t|_inf
+    gradient_gap: Float[Array, ""]  # largest |gradient of (8) at m minus its gradient at m_t|_inf
     distance_change: Float[Array, ""]  # | |w_t - w_n|^2 - |w_T1 - w_n|^2 | of the expert that learned
-    step_error: Float[Array, ""]  # mean over all truths w_n of |w_t - w_n|^2, of the expert that learned
-    step_expected: Float[Array, ""]  # what it is expected to be, given that expert before, the task and its signal
+    step_error: Float[Array, ""]  # mean over all truths w_n of |w_t - w_n|^2, for the expert that learned
+    step_expected: Float[Array, ""]  # expected `step_error`, given the expert before the round, the task and its signal
 
 
 @of_parts(like=system, only=("router", "fit", "optimizer", "auxiliary", "locality"))
@@ -158,7 +157,7 @@ def system_with_diagnostics(dims: Dims, **parts: Any) -> System:
     return System(init, step)
 
 
-WINDOW = 20  # rounds at whose end, t_1, gaps are averaged, or that are looked at once the gates are fixed
+WINDOW = 20  # rounds up to t_1 that gaps are averaged over, or rounds observed once the gates are fixed
 
 
 class Tally(NamedTuple):
@@ -169,11 +168,11 @@ class Tally(NamedTuple):
     sets: Int[Array, " M"]  # each expert's set, by its cluster, at the gates of round T1 + 1
     was_ordered: Bool[Array, ""]  # (40) at these gates
     probability_gap: Float[Array, ""]  # largest |pi_m(v_n) - pi_m(v_n')| of different clusters, at these gates
-    is_stable: Bool[Array, ""]  # whether all sets have been those ones since
-    is_separated: Bool[Array, ""]  # (33) in all rounds since
+    is_stable: Bool[Array, ""]  # whether all sets have stayed the same since
+    is_separated: Bool[Array, ""]  # whether (33) has held in all rounds since
     drift: Float[Array, ""]  # largest |w_t - w_{T1+1}|_inf of all rounds since
     rounds_open: Int[Array, ""]  # rounds before the gates were fixed
-    was_outside: Bool[Array, ""]  # whether one of the `WINDOW` arrivals after that left a set that has experts
+    was_outside: Bool[Array, ""]  # whether one of the next `WINDOW` arrivals left a non-empty set
 
     pool = _POOL
     round = _ROUND
@@ -224,7 +223,7 @@ def system_with_tally(dims: Dims, **parts: Any) -> System:
 def with_common_part(base: System) -> System:
     """Return the system with 1 added to entries of all signals.
 
-    Differences stay unchanged, and the system's start must use nothing else of the pool.
+    Differences of signals stay unchanged, and the system's `init` may use nothing else of the pool.
     """
 
     def init(key: Key[Array, ""], params: Params) -> Any:
@@ -252,12 +251,12 @@ class PairedRoutes(NamedTuple):
     expert: Int[Array, ""]  # m_t
     generalization_error: Float[Array, ""]  # G_t
     reduced_expert: Int[Array, ""]  # m_t of the reduced model
-    reduced_error: Float[Array, ""]  # its G_t
+    reduced_error: Float[Array, ""]  # G_t of the reduced model
 
 
 @functools.lru_cache
 def system_beside_reduced(dims: Dims) -> System:
-    """Return Algorithm 1 and `continual.reduced` with common pool, tasks, features and perturbations."""
+    """Return Algorithm 1 and `continual.reduced`, run on the same pool, tasks, features and perturbations."""
     plain = system(dims)
     simpler = reduced.system(dims)
 
@@ -287,7 +286,7 @@ class Expecting(NamedTuple):
 
 
 def system_with_expected_costs(dims: Dims) -> System:
-    """Return Algorithm 1 with locality costs of about (E|w_t - w_{t-1}|^2)^0.5 given the routes."""
+    """Return Algorithm 1 where locality costs are about (E|w_t - w_{t-1}|^2)^0.5, given the routes."""
 
     def expected(move: Move, memory: Array, arrival: Arrival, params: Params) -> tuple[Array, Array]:
         del move, arrival, params
@@ -321,9 +320,9 @@ class EndlessTally(NamedTuple):
     """The state while the gates learn forever, with a summary up to t_1."""
 
     state: State
-    is_ordered: Bool[Array, ""]  # (40) in all rounds past T1
+    is_ordered: Bool[Array, ""]  # whether (40) has held in all rounds past T1
     own_gap: Float[Array, ""]  # largest |h_m - h_m'| in the arriving task's set, over the last `WINDOW` rounds
-    other_gap: Float[Array, ""]  # largest |h_m - h_m'| of experts in different sets, likewise
+    other_gap: Float[Array, ""]  # largest |h_m - h_m'| of experts in different sets, over these rounds
 
     pool = _POOL
     round = _ROUND
@@ -361,7 +360,7 @@ def system_with_endless_tally(dims: Dims, **parts: Any) -> System:
 
 
 def set_of_task(state: State, task: Int[Array, ""]) -> Bool[Array, " M"]:
-    """Return the experts of the set of the task's cluster."""
+    """Return which experts are in the set of the task's cluster."""
     is_task = jnp.arange(state.pool.clusters.shape[0]) == task
     return expert_sets(state) == jnp.sum(jnp.where(is_task, state.pool.clusters, 0))
 
@@ -391,7 +390,7 @@ def is_separated(
 def probability_gap(
     drives: Float[Array, "M N"], exists: Bool[Array, " M"], clusters: Int[Numbers, " N"]
 ) -> Float[Array, ""]:
-    """Return an expert's largest difference of probabilities for two clusters' signals. Source: (35)."""
+    """Return the largest difference between an expert's probabilities for two clusters' signals. Source: (35)."""
     probabilities = jax.nn.softmax(jnp.where(exists[:, None], drives, -jnp.inf), axis=0)
     gaps = jnp.abs(probabilities[:, :, None] - probabilities[:, None, :])
     return jnp.max(jnp.where(clusters[:, None] != clusters[None, :], gaps, 0))
@@ -400,14 +399,14 @@ def probability_gap(
 def is_ordered(
     drives: Float[Array, "M N"], sets: Int[Array, " M"], exists: Bool[Array, " M"], clusters: Int[Numbers, " N"]
 ) -> Bool[Array, ""]:
-    """Return whether each signal's set members are above all other experts. Source: (40)."""
+    """Return whether, for each signal, the gate outputs of its set are above all others. Source: (40)."""
     is_own = (sets[:, None] == clusters[None, :]) & exists[:, None]
     least = jnp.min(jnp.where(is_own, drives, jnp.inf), axis=0)
     return jnp.all(least > jnp.max(jnp.where(is_own | ~exists[:, None], -jnp.inf, drives), axis=0))
 
 
 def set_gap(outputs: Float[Array, " M"], members: Bool[Array, " M"]) -> Float[Array, ""]:
-    """Return the largest gap of two outputs in a set, 0 in an empty set."""
+    """Return the largest gap between two outputs in a set, and 0 for an empty set."""
     spread = jnp.max(jnp.where(members, outputs, -jnp.inf)) - jnp.min(jnp.where(members, outputs, jnp.inf))
     return jnp.where(jnp.any(members), spread, 0)
 

@@ -1,6 +1,6 @@
-"""Runs that statements and figures share, and measurements.
+"""Runs that statements and figures share, and measurements on them.
 
-"With probability 1 - o(1)" is at least 1 - delta, delta = 0.05, at the smallest sigma_0 of a grid.
+We read "with probability 1 - o(1)" as at least 1 - delta with delta = 0.05, at the smallest sigma_0 of a grid.
 """
 
 import dataclasses
@@ -39,12 +39,11 @@ from moe_theory.verification.claim import Overrides, Selection, SettingValues
 from moe_theory.verification.region import Choice, Order, Scale
 from moe_theory.verification.statement import limit_probability
 
-FAILURE = 0.05  # delta: what a probability that the paper leaves at delta, or at o(1), may be at most
+FAILURE = 0.05  # delta: the largest value allowed for a probability that the paper calls delta or o(1)
 LIKELY, UNLIKELY = (limit_probability(to=limit, margin=FAILURE) for limit in (1, 0))
 
 
 def gate_span(state: State, info: Info) -> Float[Array, ""]:
-    """Return the largest |h_m - h_m'| of all experts."""
     del state
     exists = info.gate_probabilities > 0
     highest = jnp.max(jnp.where(exists, info.gate_outputs, -jnp.inf))
@@ -66,13 +65,15 @@ observe_error = fields("info.generalization_error")
 observe_sets = fields(sets=lambda state, info: expert_sets(state))
 observe_gate_span = fields(any_gap=gate_span)
 
-# Appendix A.2: N = 6 tasks, d = 10, s = 6. Experts are padded to an experiment's largest M: one program for all cells.
+# Appendix A.2: N = 6 tasks, d = 10, s = 6. Experts are padded to an experiment's largest M, so that one program serves
+# all cells.
 FIGURE_2_DIMS = Dims(max_experts=20, num_tasks=6, num_features=10, num_samples=6)
 FIGURE_2_EXPERTS = (1, 5, 10, 20)
 FEW_DIMS = dataclasses.replace(FIGURE_2_DIMS, max_experts=5)
 SINGLE_DIMS = dataclasses.replace(FIGURE_2_DIMS, max_experts=1)
-# Of a single expert: as many as replicates of the looks that decide most, which must not depend on one another. Later
-# ones share theirs, so that exact theory is computed once a pool; around it they are uncorrelated all the same.
+# Pools of a single expert: as many as the replicates of the analyses that decide most, which must be independent. Later
+# replicates share pools, so that exact theory is computed once per pool. Their deviations from it are still
+# uncorrelated.
 NUM_POOLS = 4096
 
 
@@ -111,7 +112,7 @@ FIGURE_2 = figure_2({})
 
 @programs.jit
 def start_on_shared_pools(seed_key: Key[Array, ""], replicates: Int[Array, " B"], params: Params) -> State:
-    """Return initial states, where replicate i has pool i mod `NUM_POOLS`, of replicate (i mod `NUM_POOLS`) + 2^31."""
+    """Return initial states, where replicate i has the pool of replicate (i mod `NUM_POOLS`) + 2^31."""
 
     def start(key: Key[Array, ""], params: Params) -> State:
         pool = draw_pool(key, SINGLE_DIMS.num_tasks, SINGLE_DIMS.num_features, params)
@@ -154,7 +155,7 @@ HISTORY = Experiment(
 )
 
 
-# Where what a move costs tells most of the features that were met: one sample beside the signal's, and strong gates.
+# Here a move's cost reveals most about the features: there is one sample besides the signal, and gates are strong.
 FEW_SAMPLES_DIMS = Dims(12, num_tasks=6, num_features=10, num_samples=2)
 FEW_SAMPLES = Experiment(
     name="few-samples",
@@ -177,8 +178,8 @@ FEW_SAMPLES = Experiment(
 )
 
 
-T2_POWER = 0.25  # of sigma_0^-1 in T2 and t_1, for `stage_rounds`
-RETURN_POWER = 0.75  # of sigma_0^-1 in t_2
+T2_POWER = 0.25  # power of sigma_0^-1 in T2 and t_1, for `stage_rounds`
+RETURN_POWER = 0.75  # power of sigma_0^-1 in t_2
 
 
 def stage_rounds(params: Params, power: float = 0.0) -> int:
@@ -187,35 +188,34 @@ def stage_rounds(params: Params, power: float = 0.0) -> int:
     return int(ceil_to_rounds(quotient))
 
 
-# What Algorithm 1 leaves open beside its sizes: alpha and Gamma are O() of powers of sigma_0; the noise is any, in
-# units of sigma_0 or, where it is the same for all sigma_0 of a grid, of signals' entries; strengths are bounded.
+# Algorithm 1 leaves these open, besides its sizes. alpha and Gamma are O() of powers of sigma_0, and strengths are
+# bounded. The noise is arbitrary, in units of sigma_0, or of signals' entries if it is the same for all sigma_0.
 FREE_ALPHA, FREE_GAMMA = (
     Order(name, recorded=ORDERS[name][1], least=ORDERS[name][1], most=most)
     for name, most in {"balance_weight": 1.5, "termination_threshold": 3.0}.items()
 )
-# eta is O() too, and with it how long T1 is: free where runs can follow.
+# eta is O() too and decides how long T1 is. It is free where runs can be long enough.
 FREE_ETA = Order("learning_rate", recorded=ORDERS["learning_rate"][1], least=ORDERS["learning_rate"][1], most=0.75)
 FREE_NOISE = Scale("noise_scale", 0.01, 1.0, of="truth_scale")
 FREE_BETA = Scale("min_strength", 0.0, 1.0)
 FREE_LEVEL = Scale("noise_scale", 0.001, 0.3)
 FREE = (FREE_ALPHA, FREE_GAMMA, FREE_NOISE, FREE_BETA)
-FREE_AT_LEVEL = (FREE_ALPHA, FREE_GAMMA, FREE_LEVEL, FREE_BETA)  # where cells have one noise, or much of it
+FREE_AT_LEVEL = (FREE_ALPHA, FREE_GAMMA, FREE_LEVEL, FREE_BETA)  # where all cells have the same noise, or much noise
 
-# Grids for the O() and Omega() statements about router and gates. On the grid of scales everything shrinks as
-# Algorithm 1 asks, with constants of 1: alpha and eta as sigma_0^0.5, lambda and Gamma as sigma_0^1.25; signals keep
-# entries of order 1 in every reading, |v_n|_inf = O(1), by c = 1/sigma_0. The grid lies where a reading's noise
-# outweighs what shrinks with sigma_0 inside a cluster. T1 and at least `ROUNDS_PAST_EXPLORATION` more lie in the runs.
+# Grids for the O() and Omega() statements about router and gates. On the grid of scales everything shrinks as Algorithm
+# 1 requires, with constants of 1: alpha and eta as sigma_0^0.5, lambda and Gamma as sigma_0^1.25. With c = 1/sigma_0
+# signals keep entries of order 1 in every reading, |v_n|_inf = O(1). On this grid a reading's noise outweighs what
+# shrinks with sigma_0 inside a cluster. Runs last at least `ROUNDS_PAST_EXPLORATION` beyond T1.
 ROUTER_SCALES = (0.000625, 0.0025, 0.01, 0.04)
 ROUTER_SCALE = 0.04  # sigma_0 on the grids of learning rates and of experts
-ROUTER_RATES = (0.05, 0.1, 0.2, 0.4)  # the third is that of `ROUTER_SCALE`
+ROUTER_RATES = (0.05, 0.1, 0.2, 0.4)  # the third belongs to `ROUTER_SCALE`
 ROUNDS_PAST_EXPLORATION = 100
 ROUTER_EXPERTS = (8, 16, 32, 64)
-# M > N and M < N
 ROUTER_MANY = 10
 ROUTER_FEW = 5
 ROUTER_DIMS = dataclasses.replace(FIGURE_2_DIMS, max_experts=ROUTER_MANY)
 ROUTER_EXPERT_DIMS = dataclasses.replace(FIGURE_2_DIMS, max_experts=ROUTER_EXPERTS[-1])
-NOISE_SHARE = 0.25  # sigma_t / sigma_0 where the noise is small: that of Fig. 2
+NOISE_SHARE = 0.25  # sigma_t / sigma_0 where the noise is small, as in Fig. 2
 
 
 def router_cell(scale: float, variant: str = "") -> str:
@@ -233,7 +233,6 @@ def router_experts_cell(number: int, variant: str = "") -> str:
 
 
 def router_params(scale: float, **changes: float) -> dict[str, float]:
-    """Return Algorithm 1's parameters at sigma_0 = `scale`, without clusters and with M > N."""
     return {
         "num_experts": ROUTER_MANY,
         "num_clusters": ROUTER_DIMS.num_tasks,
@@ -244,9 +243,9 @@ def router_params(scale: float, **changes: float) -> dict[str, float]:
     }
 
 
-# Variants of a cell. M < N: truths of a cluster within O(sigma_0^1.5). Small noise: within O(sigma_0). Near signals:
-# both, and signals of a cluster within O(sigma_0^1.5), as the proof of Lemma 1 supposes. Large lambda: a perturbation
-# far above every gate output, so that routing is all but independent and uniform.
+# Variants of a cell. M < N: the truths of a cluster are within O(sigma_0^1.5). Small noise: noise is within O(sigma_0).
+# Near signals: both hold, and the signals of a cluster are within O(sigma_0^1.5), as the proof of Lemma 1 supposes.
+# Large lambda: the perturbation is far above every gate output, so that routing is all but independent and uniform.
 UNIFORM = "large lambda"
 UNIFORM_PERTURBATION = 1e3
 _FEWER = {"num_experts": ROUTER_FEW, "num_clusters": 3}
@@ -299,9 +298,9 @@ BY_EXPERTS, BY_EXPERTS_BLIND = (
     for variant in ("", UNIFORM)
 )
 
-# A grid towards small sigma_0 for the O() statements of Lemma 12 to Proposition 3, with the sizes of steps that
-# Algorithm 1 gives them, those of Fig. 2 at its sigma_0. Signals keep entries of order 1 whatever the reading, and the
-# ratio of noise to truths is that of Fig. 2. t_1 lies within the runs.
+# A grid towards small sigma_0 for the O() statements of Lemma 12 to Proposition 3, with step sizes as in Algorithm 1,
+# which are those of Fig. 2 at its sigma_0. In every reading signals keep entries of order 1, and the ratio of noise to
+# truths is as in Fig. 2. Runs last beyond t_1.
 SPECIALIZATION_SCALES = (0.003125, 0.00625, 0.0125, 0.025)
 # M > N, where each task is a cluster of its own, and M < N, with K = 3
 MANY_EXPERTS = 12
@@ -314,7 +313,7 @@ def specialization_cell(num_experts: int, scale: float) -> str:
 
 
 def specialization_params(num_experts: int, scale: float) -> Overrides:
-    """Return overrides with sigma_0 = `scale` in the orders of Algorithm 1's input line."""
+    """Return overrides with sigma_0 = `scale` and the orders of Algorithm 1's input line."""
     ratio = scale / SIGMA_0
     figure_2 = Params()
     return {
@@ -378,8 +377,8 @@ NO_TERMINATION = without_termination({})
 
 # The limit itself. Below sigma_0 = 1e-4 probabilities of two tasks differ by less than float32 resolves, so runs that
 # compare them are in float64. Signals of a cluster are within O(sigma_0^1.5), as the proof of Lemma 1 supposes. The
-# gates of nearly all runs are fixed within a few rounds of T1, after which nothing that is looked at changes, so runs
-# end at 1.25 T1 or soon after; those whose gates learn for ever end at t_1, or at t_2.
+# gates of nearly all runs are fixed within a few rounds of T1, and nothing that is measured changes after that. So runs
+# end at 1.25 T1 or soon after. Runs whose gates learn forever end at t_1 or at t_2.
 LIMIT_SCALES = (1e-6, 1e-5, 1e-4, 1e-3)
 T1_LIMIT_SCALES = (1e-5, 1e-4, 1e-3, 1e-2)
 T2_LIMIT_SCALES = (2e-4, 1e-3, 5e-3, 2e-2)
@@ -397,7 +396,7 @@ def as_drawn(base: System) -> System:
     return base
 
 
-# Laws of signals that statements about the limit leave free: orthogonal, or nearly, as readings have them, or acute.
+# Statements about the limit leave the signals open: orthogonal or nearly so, as in the readings, or at acute angles.
 FREE_SIGNALS = Choice("signals", {"of the reading": as_drawn, "with a part in common": with_common_part})
 
 
@@ -413,7 +412,7 @@ def _limit(
     is_double: bool = False,
     changes: Callable[[float], Overrides] = lambda scale: {},
 ) -> tuple[Selection, Selection]:
-    """Return runs of many and of few experts over `scales`, each of as many rounds as `length` asks for."""
+    """Return runs of many and of few experts over `scales`, each with the number of rounds that `length` returns."""
     cells = {
         specialization_cell(number, scale): {**limit_params(number, scale), **changes(scale)}
         for number, scale in itertools.product((MANY_EXPERTS, FEW_EXPERTS), scales)
@@ -462,7 +461,7 @@ LIMIT_MANY, LIMIT_FEW = _limit(
     replicates=4096,
     is_double=True,
 )
-# While the gates learn for ever: up to t_1, which is as long as T2 and of which a tally remains, and up to t_2.
+# Runs whose gates learn forever last up to t_1, which is as long as T2 and is saved as a tally, or up to t_2.
 to_first_stage = functools.partial(
     _limit,
     system=system_with_endless_tally(SPECIALIZATION_DIMS),
@@ -487,14 +486,14 @@ def endless(scale: float) -> Overrides:
 ENDLESS_MANY, ENDLESS_FEW = to_first_stage("endless-limit", T1_LIMIT_SCALES, replicates=8192, changes=endless)
 RETURN_MANY, RETURN_FEW = to_second_stage("return-limit", T2_LIMIT_SCALES, replicates=1024, changes=endless)
 
-# The same for gates that step less, which eta = O(sigma_0^0.5) allows: eta = Theta(sigma_0^1.25). t_2 is then a million
-# rounds at the least sigma_0; signals are along the truths whatever the reading, so that it is run once.
+# The same with the smaller gate steps eta = Theta(sigma_0^1.25), which eta = O(sigma_0^0.5) allows. t_2 is then a
+# million rounds at the least sigma_0. Signals are along the truths in every reading, so that this is run once.
 SLOW_SCALES = tuple(0.001 * 100 ** (exponent / 3) for exponent in range(4))
 SLOW_RETURN_SCALES = (0.0015, 0.005, 0.015, 0.05)
 
 
 def slow_gates(factor: float) -> Callable[[float], Overrides]:
-    """Return eta = factor sigma_0^1.25, with gaps well inside lambda."""
+    """Return eta = factor sigma_0^1.25, at which gaps are well below lambda."""
     return lambda scale: {"terminate": False, "learning_rate": factor * scale**1.25, "signal_law": PROPORTIONAL}
 
 
@@ -503,8 +502,8 @@ SLOW_RETURN_MANY, SLOW_RETURN_FEW = to_second_stage(
     "return-slow", SLOW_RETURN_SCALES, replicates=1024, changes=slow_gates(6)
 )
 
-# Lemma 11 at the end of exploration, with as many experts as its proof asks for: N ln(N / delta) and K ln(K / delta),
-# which are fewer than tasks where a cluster has six. Of two sets both have an expert by Lemma 4 alone.
+# Lemma 11 at the end of exploration, with as many experts as its proof requires: N ln(N / delta), or K ln(K / delta),
+# which is below the number of tasks if a cluster has six. If there are two sets, both have an expert by Lemma 4 alone.
 COVERAGE_SETS = 15
 COVERAGE_SCALE = 0.01
 MEMBERS = 6
@@ -533,12 +532,12 @@ def _coverage(name: str, members: int, setting: SettingValues, build: Callable[.
 
 
 def coverage(setting: SettingValues) -> Experiment:
-    """Return exploration runs with a setting's number of tasks, each a set, and sigma_0."""
+    """Return exploration runs with a setting's sigma_0 and number of tasks, where each task is a set."""
     return _coverage("coverage", 1, setting, coverage)
 
 
 def coverage_of_clusters(setting: SettingValues) -> Experiment:
-    """Return exploration runs with M < N, where six tasks make a cluster and a set."""
+    """Return exploration runs with M < N, where every six tasks are a cluster and a set."""
     return _coverage("coverage-clusters", MEMBERS, setting, coverage_of_clusters)
 
 
@@ -547,12 +546,11 @@ COVERAGE_CLUSTERS = coverage_of_clusters({})
 FREE_COVERAGE = (FREE_ETA, *FREE, Choice("sigma_0", {"0.01": COVERAGE_SCALE, "0.001": 0.001}))
 
 
-# Where experts specialise at all: the gate drive kappa in units of the perturbation lambda, set by the signals' scale.
-DRIVES = (0.01, 0.1, 1.0, 10.0, 100.0)  # kappa / lambda, of Fig. 2's pools
+# These runs show where experts specialise at all. The signals' scale sets the gate drive kappa in units of lambda.
+DRIVES = (0.01, 0.1, 1.0, 10.0, 100.0)  # kappa / lambda, on Fig. 2's pools
 
 
 def with_drive(params: Params, ratio: float, dims: Dims = FIGURE_2_DIMS) -> Params:
-    """Return the parameters with a signal scale at which kappa / lambda is `ratio`."""
     unit = gate_drive(params._replace(signal_scale=1.0), dims.num_features, dims.num_tasks)
     return params._replace(signal_scale=float(np.sqrt(ratio * float(params.perturbation_scale) / unit)))
 
@@ -584,7 +582,7 @@ DRIVE_GRID = Experiment(
 )
 
 
-# Appendix A.7: four thresholds of termination, the perturbation lambda between the second and the last.
+# Appendix A.7 has four thresholds of termination, and the perturbation lambda equals the third.
 THRESHOLD_POWERS = (0.75, 1.0, 1.25, 1.5)  # Gamma = sigma_0^power
 PERTURBATION_POWER = 1.25  # lambda = sigma_0^1.25
 
@@ -618,7 +616,6 @@ FIGURE_9 = Experiment(
 
 
 def pools_of(run: Run, count: int | None = None) -> list[Pool]:
-    """Return the pools of a run's first `count` replicates, by default all, in float64."""
     pool = run.state.pool
     truths = np.asarray(pool.truths, np.float64)
     signals = np.asarray(pool.signals, np.float64)
@@ -626,7 +623,6 @@ def pools_of(run: Run, count: int | None = None) -> list[Pool]:
 
 
 def shared_pools_of(run: Run) -> tuple[list[Pool], Int[np.ndarray, " B"]]:
-    """Return the shared pools of a run, and the index of each replicate's pool."""
     _, first, places = np.unique(run.replicates % NUM_POOLS, return_index=True, return_inverse=True)
     pools = pools_of(run, int(first.max()) + 1)
     return [pools[place] for place in first], places
@@ -637,7 +633,6 @@ def gaps_of(run: Run) -> theory.Gaps:
 
 
 def task_gap(run: Run) -> Float[np.ndarray, " B"]:
-    """Return Delta, the mean squared distance of two random tasks."""
     return np.asarray(gaps_of(run).task_gap)
 
 
@@ -656,7 +651,7 @@ def bounds_of(run: Run, dims: Dims, theorem: Callable[..., theory.Bound] = theor
 def printed(
     name: str, *rounds: int, form: Callable[..., theory.Bound] = theory.theorem_1
 ) -> Callable[[Run], np.ndarray]:
-    """Return a theorem's values of a metric at recorded rounds of Fig. 2's sizes (V, B)."""
+    """Return a theorem's values of a metric at recorded rounds, for Fig. 2's sizes (V, B)."""
 
     def values(run: Run) -> np.ndarray:
         bound_value = getattr(bounds_of(run, run.dims, form), name)
@@ -665,7 +660,7 @@ def printed(
     return values
 
 
-@functools.lru_cache(maxsize=2 * NUM_POOLS)  # of two readings: each look at each claim asks for those it has again
+@functools.lru_cache(maxsize=2 * NUM_POOLS)  # for two readings: every analysis of a claim uses its pools again
 def exact_of_pool(truths: bytes, signals: bytes, num_tasks: int, num_samples: int, num_rounds: int) -> corrected.Exact:
     """Return exact single-expert metrics by round, for a pool as bytes of float64 arrays (N, d)."""
     truth_rows, signal_rows = (np.frombuffer(buffer).reshape(num_tasks, -1) for buffer in (truths, signals))
@@ -698,18 +693,14 @@ def effective_experts(loads: Float[np.ndarray, "R M B"]) -> Float[np.ndarray, "R
 
 
 def recorded(run: Run, name: str, first: int, last: int) -> np.ndarray:
-    """Return a number in rounds `first` to `last` (R, B) of a full history."""
     return getattr(run.records, name)[first - 1 : last].astype(np.float64)
 
 
 def explored(run: Run, name: str) -> np.ndarray:
-    """Return a number in the rounds 1, ..., T1 (T1, B)."""
     return recorded(run, name, 1, stage_rounds(run.params))
 
 
 def metric(name: str, *rounds: int) -> Callable[[Run], np.ndarray]:
-    """Return a metric at some recorded rounds, or all (V, B)."""
-
     def values(run: Run) -> np.ndarray:
         rows = np.searchsorted(run.rounds, rounds) if rounds else slice(None)
         return getattr(run.records, name)[rows].astype(np.float64)
@@ -744,12 +735,12 @@ def truth_length(run: Run) -> np.ndarray:
 
 
 def previous_tasks(run: Run) -> np.ndarray:
-    """Return the previous task of each arrival's expert, -1 for none (T, B)."""
+    """Return the task that each arrival's expert had before, -1 for none (T, B)."""
     return last_tasks(run.records.task, run.records.expert)
 
 
 def repeats_of(run: Run) -> np.ndarray:
-    """Return where a task meets an expert whose last task was the same (T, B)."""
+    """Return where a task goes to an expert whose last task was the same (T, B)."""
     return previous_tasks(run) == run.records.task
 
 
@@ -765,7 +756,7 @@ def gates_of(run: Run) -> Float[np.ndarray, "M d B"]:
 
 
 def gate_output_pairs(run: Run) -> Float[np.ndarray, "B 2 M"]:
-    """Return gate outputs of two tasks of one cluster, or of one task, by round T's gates."""
+    """Return the gate outputs of two arrivals of one cluster, or of one task, by round T's gates."""
     params = run.params
     num_tasks = ROUTER_DIMS.num_tasks
     units = draws_of(run, 3, 6)

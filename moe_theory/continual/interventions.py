@@ -1,6 +1,6 @@
-"""Runs of Algorithm 1 without a supposed cause of a statement's failure, or a cause that the statement credits.
+"""Runs of Algorithm 1 without a supposed cause of a statement's failure, or without the cause that it credits.
 
-Signals are along the ground truths unless a cell has others.
+Signals are along the ground truths unless a cell sets others.
 """
 
 import dataclasses
@@ -26,17 +26,17 @@ from moe_theory.core.tasks import ORTHOGONAL, PROPORTIONAL, Arrival, Pool
 from moe_theory.verification import Experiment
 from moe_theory.verification.claim import Overrides, Selection
 
-TIER = "interventions"  # which a first look leaves out
+TIER = "interventions"  # which a quick check skips
 ALONG = {"signal_law": PROPORTIONAL}
 AS_DEFAULT = ALONG | {"signal_scale": 1 / SIGMA_0, "cluster_spread": SIGMA_0**1.5}  # the default reading
-UNTIL = 20  # the rounds that the auxiliary loss is left out of
+UNTIL = 20  # rounds without the auxiliary loss
 BLIND = {"perturbation_scale": experiments.UNIFORM_PERTURBATION}
 
 
 def by_kind(
     outputs: Float[Array, " M"], perturbation: Float[Array, " M"], state: Any, arrival: Arrival, params: Params
 ) -> Float[Array, " M"]:
-    """Return scores that give each task type k of K the experts m mod K = k."""
+    """Return scores that send each task type k of K to the experts with m mod K = k."""
     del outputs, params
     clusters = state.pool.clusters
     kind = jnp.sum(jnp.where(jnp.arange(clusters.shape[0]) == arrival.task, clusters, 0))
@@ -60,7 +60,7 @@ def by_habit(
 
 
 def whole_truth(models: Float[Array, "k d"], arrival: Any, params: Any) -> Float[Array, "k d"]:
-    """Return the change of an expert that learns an arrival's whole ground truth at once (Lemma 3)."""
+    """Return the change of an expert that fits an arrival's whole ground truth in one update (Lemma 3)."""
     del params
     return arrival.truth[None, :] - models
 
@@ -68,7 +68,6 @@ def whole_truth(models: Float[Array, "k d"], arrival: Any, params: Any) -> Float
 def without_signal(
     key: Key[Array, ""], dims: Dims, state: State, params: Params
 ) -> tuple[Pool, Arrival, Float[Array, " M"]]:
-    """Draw arrivals whose samples are all Gaussian, without the task's signal."""
     arrival, perturbation = draw(key, dims, state.pool, params)
     shape = (dims.num_features, dims.num_samples)
     dtype = arrival.features.dtype
@@ -77,12 +76,12 @@ def without_signal(
 
 
 def later_balance_cost(visits: Int[Array, " M"], time: Int[Array, ""], params: Params) -> Float[Array, " M"]:
-    """Return the auxiliary loss's cost (7), left out of the first rounds."""
+    """Return the auxiliary loss's cost (7), or 0 in the first rounds."""
     return jnp.where(time > UNTIL, balance_cost(visits, time, params), 0)
 
 
 def apart(base: System) -> System:
-    """Return the system from gates as far apart as in (35) after exploration.
+    """Return the system that starts after exploration with gates as far apart as in (35).
 
     An expert's output is sigma_0^0.5 for its own type's signals, and 0 for others.
     """
@@ -100,7 +99,7 @@ def apart(base: System) -> System:
 
 
 def unexplored(base: System) -> System:
-    """Return the system at T1 without a round before it.
+    """Return the system that starts at T1, without any round before.
 
     Experts are 0, and gates are random, sum to 0 and are of size sigma_0^2.
     """
@@ -132,7 +131,7 @@ def variant(
     cells: Collection[str] = (),
     **about: Any,
 ) -> Experiment:
-    """Return an experiment, or cells of it, with parameters changed by sigma_0, and other fields."""
+    """Return an experiment, or some of its cells, with parameters that depend on sigma_0 and other fields changed."""
     overrides_of = {cell: experiment.cells[cell] for cell in cells or experiment.cells}
     changed = {
         cell: {**overrides, **ALONG, **changes(overrides.get("truth_scale", SIGMA_0))}
@@ -142,7 +141,7 @@ def variant(
 
 
 def small_alpha(scale: float) -> dict[str, float]:
-    """Return alpha = sigma_0, so that first auxiliary steps move no output by more than lambda."""
+    """Return alpha = sigma_0, at which the first auxiliary steps move outputs by at most lambda."""
     return {"balance_weight": scale}
 
 
@@ -157,7 +156,6 @@ EXPECTED_COSTS = dataclasses.replace(
     system=system_with_expected_costs(experiments.FEW_SAMPLES_DIMS),
 )
 
-# Of the limit.
 LIMIT, ENDLESS = (selection.experiment for selection in (experiments.LIMIT_MANY, experiments.ENDLESS_MANY))
 ALL_APART = apart(system_with_tally(LIMIT.dims))
 QUIET_MANY, QUIET_FEW = over_limit(variant(LIMIT, "limit-quiet", small_alpha))
@@ -182,7 +180,7 @@ SLOW_BLIND = experiments.over_scales(
     experiments.SLOW_RETURN_SCALES,
 )
 
-# Of the grid that Lemmas 12 and 16 are judged on.
+# Interventions on the grid that Lemmas 12 and 16 are tested on.
 LEARNING = experiments.SPECIALIZATION
 LEARNING_DIMS = experiments.SPECIALIZATION_DIMS
 LEARNING_CELLS = (*experiments.MANY_SMALLEST, *experiments.FEW_CELLS)
@@ -196,7 +194,7 @@ LEARNED_AT_ONCE = variant(
     system=system_with_diagnostics(LEARNING_DIMS, fit=whole_truth),
 )
 
-# Up to T1, as (42) asks.
+# These last up to T1, as (42) requires.
 EXPLORED = variant(
     experiments.NO_TERMINATION,
     "explored",
@@ -209,7 +207,7 @@ EXPLORED_BLINDLY = dataclasses.replace(
     variant(EXPLORED, "explored-blindly", lambda scale: BLIND), system=system(LEARNING_DIMS)
 )
 
-# Lemma 11 with twice the experts that its proof asks for.
+# Lemma 11 with twice the experts that its proof requires.
 LATER_EXPERTS = 2 * experiments.COVERAGE.dims.max_experts
 LATER_SCALE = 0.001
 LATER_STRIDE = 40  # divides T1
@@ -235,7 +233,6 @@ def _later(experiment: Experiment, members: int) -> Experiment:
 LATER = _later(experiments.COVERAGE, 1)
 LATER_CLUSTERS = _later(experiments.COVERAGE_CLUSTERS, 2 * experiments.MEMBERS)
 
-# Of Figs. 2 and 9, and of Lemma 5.
 FIGURE_2 = experiments.FIGURE_2
 FIGURE_2_DIMS = experiments.FIGURE_2_DIMS
 TERMINATED = tuple(map(experiments.cell_name, experiments.FIGURE_2_EXPERTS))
@@ -250,7 +247,7 @@ FIGURE_2_LONG = variant(
     (experiments.cell_name(10), experiments.cell_name(20)),
 )
 FIGURE_2_BELOW = variant(FIGURE_2, "figure-2-below", lambda scale: AS_DEFAULT, (experiments.SINGLE, experiments.FEW))
-JUST_ABOVE = 7, 14  # experts, of the first sizes above N = 6 and of twice as many
+JUST_ABOVE = 7, 14  # experts: the first number above N = 6, and twice as many
 FIGURE_2_ABOVE = dataclasses.replace(
     FIGURE_2,
     name="figure-2-above",

@@ -1,4 +1,4 @@
-"""Forgetting and overall generalization error of all past arrivals, streamed in O(d) a round.
+"""Forgetting and overall generalization error of all past arrivals, streamed in O(d) per round.
 
 Both are sums over the past of |w^(m) - w_tau|^2. An expert's move from w to w' changes them by n (w' - w).(w' + w - 2
 c). Only the number n and the mean ground truth c of its arrivals are stored.
@@ -14,7 +14,7 @@ from moe_theory.core.constraints import AT_LEAST_0
 
 class Metrics(NamedTuple):
     served: Annotated[Float[Array, " M"], AT_LEAST_0]  # arrivals of expert m, a share 1/k each in top-k routing
-    centres: Float[Array, "M d"]  # the mean of their truths
+    centres: Float[Array, "M d"]  # the mean of their ground truths
     forgotten: Float[Array, ""]  # sum over past tau of E_tau(w_t) - E_tau(w_tau)
     remaining: Float[Array, ""]  # sum over tau <= t of E_tau(w_t)
 
@@ -36,8 +36,8 @@ def record_arrival(
 ) -> Metrics:
     """Return metrics after the `chosen` experts moved from `before` by `change` for an arrival with this `truth`.
 
-    `error` is the arrival's error after the move, E_t(w_t), and unused rows of `chosen` must have no change. An arrival
-    without an expert, by NaN gates, makes the metrics NaN from then on.
+    `error` is the arrival's error after the move, E_t(w_t), and the change must be 0 in unused rows of `chosen`. If an
+    arrival finds no expert because gates are NaN, the metrics are NaN from then on.
 
     Source: Eqs. (14)-(16) of `continual`. Under top-k an arrival's error is the mean over the experts that served it.
     """

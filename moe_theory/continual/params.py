@@ -11,7 +11,7 @@
 | whether convergence flags accumulate | `accumulate_flags` |
 | Gamma in Fig. 2 (Algorithm 1: O(sigma_0^1.25)) | `termination_threshold` |
 
-The outcome depends most on c, by `gate_drive`.
+The outcome depends most on c, through `gate_drive`.
 """
 
 import dataclasses
@@ -60,7 +60,7 @@ LeastStrength = Annotated[Scale, AtMost("max_strength", "beta_t is uniform betwe
 class Dims:
     """Static shapes, for which a program is compiled.
 
-    `max_experts` and `max_active` only pad.
+    `max_experts` and `max_active` are upper bounds, to which arrays are padded.
 
     Raises: InvalidValueError outside 1 <= num_samples < num_features, or for sizes below 1.
 
@@ -83,7 +83,7 @@ class Dims:
         constraints.require_overparameterized(self.num_features, self.num_samples)
 
 
-# Orders in sigma_0 that the paper asks of Algorithm 1's input and of the clusters: a bound from above, or both ways.
+# Orders in sigma_0 that the paper requires of Algorithm 1's input and of the clusters.
 ORDERS = {
     "learning_rate": ("O", 0.5),
     "balance_weight": ("O", 0.5),
@@ -100,7 +100,7 @@ def in_order(truth_scale: float) -> dict[str, float]:
 
 @with_known_names
 class Params(NamedTuple):
-    """Parameters that a user sweeps, each a leaf that may be traced, by default Fig. 2 under `unit-signal`.
+    """Parameters that a user sweeps. Each may be traced, and the defaults are Fig. 2 under `unit-signal`.
 
     Examples:
         >>> from moe_theory import continual
@@ -120,7 +120,7 @@ class Params(NamedTuple):
     truth_scale: Scale = SIGMA_0  # sigma_0 of N(0, sigma_0)
     scale_is_variance: Flag = False  # whether sigma_0 is a variance, or a deviation
     signal_scale: Scale = 1 / SIGMA_0  # c of v_n = c w_n
-    signal_law: SignalLaw = PROPORTIONAL  # v_n = c w_n, or one v_k a cluster: orthogonal, or drawn apart from w_n
+    signal_law: SignalLaw = PROPORTIONAL  # v_n = c w_n, or one v_k per cluster: orthogonal, or independent of w_n
     min_strength: LeastStrength = 1.0  # beta_t is uniform on (min_strength, max_strength]
     max_strength: Scale = 1.0  # C, the largest beta_t
     noise_scale: Scale = 0.1  # sigma_t, the deviation of a noise entry of X_t
@@ -134,7 +134,7 @@ def check_params(dims: Dims, params: Params) -> None:
     require_orthogonal(values.get("signal_law", PROPORTIONAL), num_signals, dims.num_features)
 
 
-# The readings by name; the first is that of `Params`.
+# The readings by name. The defaults of `Params` are the first.
 READINGS: dict[str, Reading] = {
     reading.name: reading
     for reading in (
@@ -162,7 +162,7 @@ READINGS: dict[str, Reading] = {
 
 
 def gate_drive(params: Params, num_features: int, num_tasks: int | None = None) -> float:
-    """Return kappa = eta E|w| E|v|^2 E[beta^2] / M, dimensionless: the move of a gate output in one gate step.
+    """Return kappa = eta E|w| E|v|^2 E[beta^2] / M, dimensionless: how far one gate step moves a gate output.
 
     Expectations are for Gaussian entries, and outputs stay far apart only above `corrected.critical_drive`.
 

@@ -1,7 +1,7 @@
 """Algorithm 1 reduced to its gates and to experts' expected distances to ground truths (`core/expected.py`).
 
-Routing, costs, gate steps, their end and draws are Algorithm 1's. The model ignores deviations of distances from their
-mean, in the root in (6) and in squares, and information on them in routes by noisy features.
+Draws, routing, costs, gate steps and their end follow Algorithm 1. The model replaces distances by their means, also
+inside the root in (6) and in squares. It ignores what routes reveal about them through noisy features.
 """
 
 import functools
@@ -21,7 +21,7 @@ from moe_theory.core.tasks import Arrival, Pool, draw_pool
 
 
 class State(NamedTuple):
-    """State carried from round to round, which is the checkpoint."""
+    """State that is carried from round to round and saved as the checkpoint."""
 
     pool: Pool
     gates: Float[Array, "M d"]  # gating parameters theta^(m)
@@ -33,7 +33,7 @@ class State(NamedTuple):
     terminated: Bool[Array, ""]  # whether the gates are no longer updated
     round: Int[Array, ""]  # rounds done, t
     optimizer_state: PyTree
-    memory: None = None  # of the locality loss: the paper's own remembers nothing
+    memory: None = None  # of the locality loss; the paper's remembers nothing
 
 
 class Info(NamedTuple):
@@ -49,7 +49,7 @@ def system(dims: Dims) -> System:
     """Return the reduced model as a `System` of switch routing, with the `Params` of `continual.system`.
 
     Source: Algorithm 1 of `continual`, with `core/expected.py`.
-    Raises: InvalidValueError for max_active > 1, and from its `init` for parameters out of range.
+    Raises: InvalidValueError for max_active > 1. Its `init` raises it for parameters out of range.
 
     Examples:
         >>> import moe_theory as mt
@@ -96,7 +96,7 @@ def learn(state: State, arrival: Arrival, perturbation: Float[Array, " M"], para
     """Run one round on an explicit arrival and perturbation, like `continual.learn`.
 
     Source: Algorithm 1 of `continual`, with `core/expected.py`.
-    Raises: InvalidValueError for features with s >= d, or for a perturbation of more axes than (M,).
+    Raises: InvalidValueError for features with s >= d, or for a perturbation with more axes than (M,).
 
     Examples:
         >>> import jax, numpy as np

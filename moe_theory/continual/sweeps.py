@@ -15,8 +15,8 @@ from moe_theory.core.baseline import LOCALITIES
 from moe_theory.core.linear import Numbers
 from moe_theory.sweep.systems import ClosedForm, Observable, Sweepable, observables
 
-OPTIMIZERS = {"sgd": optax.sgd, "adam": optax.adam}  # of the gates; sgd is (9)
-PER_EXPERT = ("expert_index",)  # of a number for each expert; those of padded experts are zero
+OPTIMIZERS = {"sgd": optax.sgd, "adam": optax.adam}  # optimizers of the gates; sgd is (9)
+PER_EXPERT = ("expert_index",)  # the axis of experts, where padded ones have zeros
 
 
 class TheoremInputs(NamedTuple):
@@ -28,7 +28,6 @@ class TheoremInputs(NamedTuple):
 
 
 def theorem_inputs(state: State, info: Info) -> TheoremInputs:
-    """Return the pool's gaps and the loads of a replicate."""
     del info
     return TheoremInputs(theory.gaps(state.pool), state.visits, state.explored_visits)
 

@@ -1,7 +1,7 @@
-"""Closed forms as `continual` prints them (see `corrected.py`): Proposition 4, Theorems, Lemmas 11, 16.
+"""Closed forms as `continual` prints them (see `corrected.py`): Proposition 4, both theorems, and Lemmas 11 and 16.
 
-Sums over rounds are geometric in the loads, and cost O(M). Functions compute in their arguments' precision, NumPy or
-JAX, traced or not. Arguments outside their domains raise InvalidValueError.
+Sums over rounds are geometric in the loads, and cost O(M). Arguments may be NumPy or JAX arrays, traced or not, and set
+the precision. Arguments outside their domains raise InvalidValueError.
 """
 
 from typing import Annotated, NamedTuple
@@ -26,10 +26,10 @@ __all__ = [
     "overparameterization_ratio", "proposition_4", "require_overparameterized", "termination_rounds", "theorem_1",
     "theorem_2",
 ]  # fmt: skip
-__dir__ = __all__.copy  # what `dir` shows: no imports
+__dir__ = __all__.copy  # the names that `dir` shows, without imports
 
 
-FORMS = ("printed", "appendix")  # of `theorem_2`
+FORMS = ("printed", "appendix")  # forms of `theorem_2`
 
 Amount = Annotated[Float[ArrayLike, "*batch"], Within(low=0, open_low=True)]
 
@@ -47,7 +47,7 @@ def exploration_rounds(
 ) -> Int[Numbers, "*batch"]:
     """Return T1 = ceil(M / eta), the last round of the exploration stage, in rounds.
 
-    A quotient within float32's rounding of an integer is that integer, at most `MAX_ROUNDS`.
+    A quotient within float32's rounding of an integer counts as this integer. The result is at most `MAX_ROUNDS`.
 
     Source: Algorithm 1 of `continual`, input line.
 
@@ -110,11 +110,11 @@ def theorem_1(
 ) -> Bound:
     """Return upper bounds for more experts than tasks, after round t = `round` with loads L_t(m).
 
-    `explored_loads` are the loads at round min(t, T1). As E[F_t] = (T1 - 1)/(t - 1) E[F_T1] after exploration, (19)
+    `explored_loads` are the loads at round min(t, T1). Since E[F_t] = (T1 - 1)/(t - 1) E[F_T1] after exploration, (19)
     needs no other loads. Experts without arrivals add nothing.
 
     Source: Theorem 1, (19) and (20) of `continual`.
-    Raises: InvalidValueError for loads not of top-1 routing, or NaN where they are traced.
+    Raises: InvalidValueError for loads that top-1 routing cannot give. If these are traced, the result is NaN.
 
     Examples:
         >>> import numpy as np
@@ -151,12 +151,12 @@ def theorem_2(
     `explored_loads` are the loads at round min(t, T1). Up to T1 every form is (19) and (20). After T1:
 
     - `printed`: the theorem.
-    - `appendix`: (22) as its proof ends, with r^(L_T - L_T1 - 1) in both sums of 1 - r^(...). Literally, an expert
-      without arrivals after T1 contributes less than 0.
+    - `appendix`: (22) as its proof ends, with r^(L_T - L_T1 - 1) in both sums of 1 - r^(...). Taken literally, an
+        expert without arrivals after T1 then contributes less than 0.
 
     Source: Theorem 2, (21) and (22), and Appendix J of `continual`.
-    Raises: UnknownNameError for another `form`, or InvalidValueError for loads not of top-1 routing, or NaN where they
-        are traced.
+    Raises: UnknownNameError for another `form`, or InvalidValueError for loads that top-1 routing cannot give. If these
+        are traced, the result is NaN.
 
     Examples:
         >>> import numpy as np
@@ -230,7 +230,7 @@ def lemma_16(
     together = experts[:, None] == experts[None, :]
     loads = together.sum(axis=1)
     later = np.triu(np.ones(together.shape[:2]), 1)[:, :, None] * together
-    weights = (1 - ratio) * ratio ** later.sum(axis=1)  # of the arrival in row l, for its L - l successors
+    weights = (1 - ratio) * ratio ** later.sum(axis=1)  # weight of the arrival in row l, which has L - l successors
     distances = np.sum((met[:, None] - met[None, :]) ** 2, axis=2)
     errors = ratio**loads * np.sum(met**2, axis=1) + np.sum(together * weights[:, None] * distances, axis=0)
     return errors.mean(axis=0)

@@ -1,7 +1,7 @@
 """Mobile edge computing with a Mixture-of-Experts: busy servers as experts.
 
 Under `sibling`, where v = w, a gate step is so small that nothing specialises within the paper's horizon.
-`orthogonal-signal` is tuned to a gate drive of 1, at which Fig. 3 comes out if its error is per coordinate.
+`orthogonal-signal` is tuned to a gate drive of 1, at which Fig. 3 is reproduced if its error is per coordinate.
 
 Source: H. Li, L. Duan, "Theory of Mixture-of-Experts for Mobile Edge Computing", INFOCOM 2025.
 """
@@ -35,7 +35,7 @@ from moe_theory.edge.params import Reading as Reading
 from moe_theory.edge.params import gate_drive as gate_drive
 from moe_theory.edge.servers import DROPPED as DROPPED
 
-# The one place that names the paper: whatever lists papers asks for this.
+# The paper is named only here. All code that lists papers reads this constant.
 PAPER = Paper(
     name="edge",
     package=__name__,
@@ -64,4 +64,4 @@ PAPER = Paper(
     },
     rank=1,
 )
-reading = PAPER.reading  # a reading by its name, as `reading("independent-signal")`
+reading = PAPER.reading  # returns a reading by its name, such as `reading("independent-signal")`

@@ -42,15 +42,12 @@ from moe_theory.edge.servers import (
 )
 from moe_theory.edge.several import Refit, no_refit, several_tasks_each
 
-# What arrives: (key, dims, state, params) -> the pool of this round and the arrival.
+# Draws a round: (key, dims, state, params) -> its pool and its arrival.
 Stream = Callable[[Key[Array, ""], Dims, Any, Params], tuple[Pool, Arrival]]
 
 
-# What numbers of a state or an info must be (`core/debug.py`).
-
-
 class State(NamedTuple):
-    """State carried from round to round, which is the checkpoint."""
+    """State that is carried from round to round and saved as the checkpoint."""
 
     pool: Pool
     positions: Float[Array, "M 2"]  # of the servers, on the unit square
@@ -61,41 +58,41 @@ class State(NamedTuple):
     busy_until: Annotated[Int[Array, " M"], AT_LEAST_0]  # the first round in which each server can take another task
     visits: Annotated[Int[Array, " M"], AT_LEAST_0]  # loads L_t(m): tasks routed to each server
     dropped: Annotated[Int[Array, ""], AT_LEAST_0]  # tasks lost because no server was idle
-    misrouted: Annotated[Int[Array, ""], AT_LEAST_0]  # tasks routed to a server that specialises in another kind (15)
+    misrouted: Annotated[Int[Array, ""], AT_LEAST_0]  # tasks routed to a server of another specialty (15)
     residuals: Float[Array, "M p"]  # sum over a server's tasks i of w^(m) - w_i
     squared_error: Float[Array, ""]  # sum over all routed tasks i of |w^(m_i) - w_i|^2
     round: Int[Array, ""]  # rounds done, t
-    pending_server: Int[Array, " S"]  # m_i or `FREE`; with slots for all, server 0's come first
-    pending_task: Int[Array, " S"]  # kind n_i
-    pending_serial: Int[Array, " S"]  # how many tasks were routed before
+    pending_server: Int[Array, " S"]  # m_i or `FREE`; if every server has its own slots, server 0's come first
+    pending_task: Int[Array, " S"]  # task type n_i
+    pending_serial: Int[Array, " S"]  # how many tasks were routed before this one
     pending_until: Int[Array, " S"]  # the round at whose start the task is done
-    pending_change: Float[Array, "C p"]  # what (9) adds to a model as it was at routing; C is M, or S with capacity
-    pending_norm: Annotated[Float[Array, " S"], AT_LEAST_0]  # its length |w_t - w_{t-1}|
+    pending_change: Float[Array, "C p"]  # what (9) adds to the model as it was at routing; C is M, or S with capacity
+    pending_norm: Annotated[Float[Array, " S"], AT_LEAST_0]  # length |w_t - w_{t-1}| of this change
     pending_input: Float[Array, "S p"]  # stale gate input sum_i X_i
     pending_slopes: Float[Array, "S M"]  # stale derivatives of pi_{m_i} in the gate outputs, (25), (26)
     refit: Refit | None = None  # only where servers hold several tasks
-    memory: PyTree = None  # what a locality loss of one's own remembers
+    memory: PyTree = None  # what a custom locality loss remembers
 
 
 class Info(NamedTuple):
-    """Observables after a round, with models and errors without the pending tasks."""
+    """Observables after a round. Models and errors do not include the pending tasks."""
 
     task: Int[Array, ""]  # n_t
     truth: Float[Array, " p"]  # w_t, the task's own ground truth
-    expert: Int[Array, ""]  # m_t; `DROPPED` where it went to no server
-    delay: Annotated[Int[Array, ""], AT_LEAST_0]  # d_t of (1), in rounds; 0 where the task went to no server
+    expert: Int[Array, ""]  # m_t; `DROPPED` if the task went to no server
+    delay: Annotated[Int[Array, ""], AT_LEAST_0]  # d_t of (1), in rounds; 0 if the task went to no server
     wait: Annotated[Int[Array, ""], AT_LEAST_0]  # rounds before the server starts on it (`soonest`)
     num_busy: Int[Array, ""]  # servers that the router found at capacity
-    num_idle: Int[Array, ""]  # the others
+    num_idle: Int[Array, ""]  # servers that the router found available
     num_completed: Int[Array, ""]  # tasks done at the start of this round
-    completed_task: Int[Array, " S"]  # their kinds, by slot; `NONE` elsewhere
-    completed_change: Annotated[Float[Array, ""], AT_LEAST_0]  # sum of |w_{t} - w_{t-1}| over them
+    completed_task: Int[Array, " S"]  # types of these tasks, by slot; `NONE` elsewhere
+    completed_change: Annotated[Float[Array, ""], AT_LEAST_0]  # sum of |w_{t} - w_{t-1}| over these tasks
     gate_outputs: Float[Array, " M"]  # h_m, without the perturbation
     gate_probabilities: Annotated[Float[Array, " M"], SHARE]  # softmax pi_m over all servers, idle or not
-    is_misrouted: Bool[Array, ""]  # whether the server specialises in another kind (15)
-    num_specialists: Int[Array, ""]  # servers that specialise in this kind
-    specialist_exists: Bool[Array, ""]  # whether there is one
-    specialist_idle: Bool[Array, ""]  # whether an idle one does
+    is_misrouted: Bool[Array, ""]  # whether the server specialises in another task type (15)
+    num_specialists: Int[Array, ""]  # servers that specialise in this task type
+    specialist_exists: Bool[Array, ""]  # whether there is such a server
+    specialist_idle: Bool[Array, ""]  # whether such a server is idle
     dropped: Int[Array, ""]  # tasks lost so far
     generalization_error: Float[Array, ""]  # G_t of (20): mean over the tasks routed so far
     generalization_error_flushed: Float[Array, ""]  # G_t once the pending tasks are completed
@@ -114,19 +111,19 @@ def system(
 ) -> System:
     """Return Algorithm 1 under a routing policy as a `System`.
 
-    Every replicate draws a pool and execution delays, with servers at `delays.even_map`.
+    Every replicate draws a pool and execution delays. Servers are at `delays.even_map`.
 
     Args:
-        policy: from `policies`, or your own pure function, whose parameter `key` gets a new key every round.
+        policy: from `policies`, or your own pure function. A parameter named `key` receives a new key every round.
         transfer: distribution of the transfer delays of a task, from `delays` or your own.
         execution: distribution of the execution delays, drawn once.
-        stream: the arrivals of each round, and the moves of the pool, by default `draw` from one pool.
+        stream: draws the arrival of each round, and may change the pool. The default is `draw` from one pool.
         fit: the change of a server's model.
-        locality: the locality loss's cost for servers that complete tasks, and its memory. Its arrival is a
-            `servers.Done`, and the default cost is |w_t - w_{t-1}|, as in (11).
+        locality: the locality loss's cost for servers that complete tasks, and its memory. It receives a `servers.Done`
+            as the arrival. The default cost is |w_t - w_{t-1}|, as in (11).
     Source: Algorithm 1, Definition 1, Assumption 1 and Section VI of `edge`.
-    Raises: InvalidValueError unless a policy is a function and a locality a `Locality`. Its `init` and `step` raise the
-        errors of `begin` and `learn`.
+    Raises: InvalidValueError unless `policy` is a function and `locality` a `Locality`. The system's `init` and `step`
+        raise the errors of `begin` and `learn`.
 
     Examples:
         >>> import moe_theory as mt
@@ -154,7 +151,7 @@ def system(
     return System(_drawn(dims, execution, locality), step)
 
 
-@functools.lru_cache  # what begins is the same whatever the policy
+@functools.lru_cache  # no policy changes the initial state
 def _drawn(dims: Dims, execution: Law, locality: Locality | None) -> Callable[..., State]:
     def init(key: Key[Array, ""], params: Params) -> State:
         check_params(dims, params)
@@ -173,7 +170,7 @@ def _positions_of(num_servers: int, positions: Float[Numbers, "M 2"] | None) -> 
         return delays.even_map(num_servers)
     if np.shape(positions) != (num_servers, 2):
         raise InvalidValueError(
-            f"positions of shape {np.shape(positions)} must be ({num_servers}, 2). Change positions.",
+            f"positions has shape {np.shape(positions)}, but must have shape ({num_servers}, 2). Change positions.",
             argument="positions",
         )
     return positions
@@ -191,7 +188,7 @@ def begin(
 
     Args:
         execution_delay: d^ex of each server, from 0 to `Dims.max_delay` whole rounds.
-        positions: of the servers on the unit square, `delays.even_map` by default.
+        positions: where servers are on the unit square, `delays.even_map` by default.
         locality: as for `system`.
     Source: Algorithm 1 of `edge`, line 2.
     Raises: InvalidValueError for shapes that do not fit `dims`, parameters out of range, or impossible delays.
@@ -254,13 +251,13 @@ def on_pool(
 ) -> System:
     """Return Algorithm 1 with one explicit network for all replicates: pool, execution delays and positions.
 
-    Reuse the result: each call compiles its start.
+    Reuse the result, because each call compiles a new `init`.
 
     Args:
         locality, parts: locality, stream and fit of `system`.
     Source: Algorithm 1 of `edge`.
-    Raises: as `begin`, and InvalidValueError where execution and transfer together may be below 1 round or above
-        `Dims.max_delay`.
+    Raises: the errors of `begin`, and InvalidValueError if execution and transfer together may take less than 1 round
+        or more than `Dims.max_delay`.
 
     Examples:
         >>> import numpy as np
@@ -294,23 +291,23 @@ def learn(
     fit: Fit = minimum_norm,
     locality: Locality | None = None,
 ) -> tuple[State, Info]:
-    """Run one round on an explicit arrival: gate steps, completions, routing, in this order.
+    """Run one round on an explicit arrival: gate steps, completions and routing, in this order.
 
-    Gate steps are of tasks completed in round t - 1 (with `gate_lag` 0, now). They use gate probabilities and inputs
-    from the round of routing. Servers whose tasks end in round t take their new models and are idle. The arrival goes
-    to the idle server of highest score, which is busy in rounds t, ..., t + d - 1. With no server idle, it is dropped
-    and counted, or waits (`Dims.when_busy`).
+    Gate steps are for the tasks completed in round t - 1 (or in this round, with `gate_lag` 0). They use the gate
+    probabilities and inputs from the round of routing. Servers whose tasks end in round t take their new models and
+    become idle. The arrival goes to the idle server with the highest score, which is busy in rounds t, ..., t + d - 1.
+    If no server is idle, it is dropped and counted, or waits (`Dims.when_busy`).
 
     Args:
         arrival: truth (p,) and features (p, s) of the task, and data for policies.
         policy: from `policies`, or your own.
-        dims: as for `begin`, needed only where servers hold several tasks.
+        dims: as for `begin`, needed only if servers hold several tasks.
         fit: the change of a server's model.
         locality: as passed to `begin`.
     Returns: the state and the observables.
     Source: Eqs. (1)-(13) and Algorithm 1 of `edge`, and its footnote 1 for capacities above 1.
-    Raises: InvalidValueError for arrays or a locality's costs of another shape, and known parameters, delays or costs
-        out of range. Also for a custom fit, locality or targets where servers hold several tasks.
+    Raises: InvalidValueError for arrays or locality costs of another shape, and for known parameters, delays or costs
+        out of range. It also refuses a custom fit, locality or targets if servers hold several tasks.
 
     Examples:
         >>> import jax, numpy as np
@@ -348,7 +345,6 @@ def _observe_round(
     change_norms: Float[Array, " S"],
     dims: Dims | None,
 ) -> Info:
-    """Return the observables of a round, from its states before, at routing and after."""
     exists = existing(before, params)
     idle = exists & (ready.busy_until <= ready.round)
     outputs = gating.gate_outputs(after.gates, jnp.sum(arrival.features, axis=1))
@@ -410,16 +406,17 @@ def _check_round(
     features = np.shape(arrival.features)
     if len(features) != 2 or features[0] != num_features:
         raise InvalidValueError(
-            f"features of shape {features} must be ({num_features}, s): a sample is a column.", argument="features"
+            f"features has shape {features}, but must have shape ({num_features}, s), with one sample per column.",
+            argument="features",
         )
     if dims is None:
         _require_no_dims(state)
     elif not _fits(state, dims):
-        raise InvalidValueError("the state has other dims than those passed: pass the dims that begin was given.")
+        raise InvalidValueError("the state was made with other dims. Pass the dims that begin received.")
     elif features[1] != dims.num_samples:
         raise InvalidValueError(
-            f"features of shape {features} must be ({num_features}, {dims.num_samples}), as num_samples="
-            f"{dims.num_samples}. Change the arrival's features or Dims.num_samples.",
+            f"features has shape {features}, but must have shape ({num_features}, {dims.num_samples}) because "
+            f"num_samples={dims.num_samples}. Change the arrival's features or Dims.num_samples.",
             argument="features",
         )
     fitting = dims or Dims(max_experts, num_tasks, num_features, features[1])
@@ -430,12 +427,12 @@ def _check_round(
         if np.shape(getattr(arrival, name)) != shape:
             actual = np.shape(getattr(arrival, name))
             raise InvalidValueError(
-                f"{name} of shape {actual} must be {shape}. Change the arrival's {name}.", argument=name
+                f"{name} has shape {actual}, but must have shape {shape}. Change the arrival's {name}.", argument=name
             )
     has_own_parts = fit is not minimum_norm or locality is not None or arrival.targets is not None
     if state.refit is not None and has_own_parts:
         raise InvalidValueError(
-            "servers that hold several tasks refit them by the minimum norm: leave out fit and targets, and locality."
+            "servers that hold several tasks refit them by the minimum norm. Leave out fit, targets and locality."
         )
     num_slots = state.pending_server.shape[0]
     longest = num_slots if dims is None and num_slots < max_experts else fitting.max_delay
@@ -453,7 +450,7 @@ def _check_round(
 
 def _require_no_dims(state: State) -> None:
     if state.refit is not None:
-        raise InvalidValueError("servers of this state hold several tasks: pass the dims that begin had.")
+        raise InvalidValueError("servers of this state hold several tasks. Pass the dims that begin received.")
 
 
 def _check_totals(transfer_delay: Any, execution_delay: Any, params: Params, longest: int | None) -> None:
@@ -462,20 +459,21 @@ def _check_totals(transfer_delay: Any, execution_delay: Any, params: Params, lon
     totals = (np.asarray(transfer_delay) + np.asarray(execution_delay))[: int(params.num_experts)]
     if totals.min() < 1:
         raise InvalidValueError(
-            f"server {totals.argmin()} has a delay of {totals.min()} rounds, transfer and execution together: a task "
-            "takes at least 1 (1). Raise its transfer_delay or execution_delay."
+            f"server {totals.argmin()} has a total transfer and execution delay of {totals.min()} rounds, but by (1) a "
+            "task takes at least 1 round. Raise its transfer_delay or execution_delay."
         )
     if longest is not None and totals.max() > longest:
         raise InvalidValueError(
-            f"server {totals.argmax()} has a delay of {totals.max()} rounds, above max_delay={longest}, which the "
-            "arrays are padded to. Lower the delay or raise Dims.max_delay."
+            f"server {totals.argmax()} has a delay of {totals.max()} rounds, but arrays are padded to "
+            f"max_delay={longest}. Lower the delay or raise Dims.max_delay."
         )
 
 
 def _check_delays(name: str, values: Any, shape: tuple[int, ...], longest: int | None) -> None:
     if np.shape(values) != shape:
         raise InvalidValueError(
-            f"{name} of shape {np.shape(values)} must be {shape}, one a server. Change {name}.", argument=name
+            f"{name} has shape {np.shape(values)}, but must have shape {shape}, one number per server. Change {name}.",
+            argument=name,
         )
     if not is_known(values):
         return
@@ -484,7 +482,7 @@ def _check_delays(name: str, values: Any, shape: tuple[int, ...], longest: int |
     if longest is not None and np.any(values > longest):
         server = int(np.argmax(values))
         raise InvalidValueError(
-            f"{name}[{server}]={values[server]} is above max_delay={longest}, which the arrays are padded to. Lower "
+            f"{name}[{server}]={values[server]} must be at most max_delay={longest}, to which arrays are padded. Lower "
             f"{name} or raise Dims.max_delay.",
             argument=name,
         )

@@ -25,22 +25,22 @@ from moe_theory.edge.params import Dims, Params
 
 
 class Arrival(NamedTuple):
-    """A user's task, and all data for its routing."""
+    """A user's task with all data that its routing needs."""
 
-    task: Int[Array, ""]  # n_t: the kind, an index into the pool
+    task: Int[Array, ""]  # n_t: the task type, an index into the pool
     features: Float[Array, "p s"]  # feature matrix X_t, one sample a column
-    truth: Float[Array, " p"]  # ground truth w_t of this task, near its cluster's
+    truth: Float[Array, " p"]  # ground truth w_t of this task, near the centre of its cluster
     transfer_delay: Int[Array, " M"]  # d_t^tr to each server, in rounds
     distance: Float[Array, " M"]  # from the user to each server
     perturbation: Float[Array, " M"]  # r_t of (4)
-    uniform: Float[Array, " M"]  # independent, uniform on (0, 1): for a policy that wants chance
-    targets: Float[Array, " s"] | None = None  # y, which servers learn; X' truth unless given
+    uniform: Float[Array, " M"]  # independent and uniform on (0, 1), for a policy that needs randomness
+    targets: Float[Array, " s"] | None = None  # y, which servers learn; X' truth by default
 
 
 def draw(
     key: Key[Array, ""], dims: Dims, pool: Pool, positions: Float[Array, "M 2"], params: Params, transfer: Law
 ) -> Arrival:
-    """Draw a round's arrival: task and data by Definition 1, the user on the unit square, delays by `transfer`.
+    """Draw a round's arrival: its task and data by Definition 1, a user on the unit square and delays by `transfer`.
 
     The task type is uniform on the pool, and the truth is its centre plus N(0, spread^2) entrywise (6).
 
@@ -111,7 +111,7 @@ def transfer_trip(
     uplink: Float[Array, ""],
     params: Any,
 ) -> Trip:
-    """Return a user's transfer from `place` on the unit square to each server.
+    """Return the transfer from a user at `place` on the unit square to each server.
 
     Args:
         uniform, uplink: independent numbers, uniform on (0, 1).
@@ -129,7 +129,7 @@ def transfer_trip(
 
 
 def draw_execution(key: Key[Array, ""], dims: Dims, positions: Float[Array, "M 2"], params: Params, law: Law) -> Array:
-    """Draw each server's execution delay d^ex (M,), in rounds, for the whole run. Raises: as `bounded_delays`."""
+    """Draw each server's execution delay d^ex (M,) for the whole run, in rounds. Raises: as `bounded_delays`."""
     uniform = random.uniforms(key, dims.max_experts, positions.dtype)
     trip = Trip(
         uniform=uniform,
@@ -148,15 +148,14 @@ def bounded_delays(law: Law, trip: Trip, params: Params) -> Int[Array, " M"]:
     rounds = jnp.asarray(law(trip, params))
     if rounds.shape != trip.uniform.shape or not jnp.issubdtype(rounds.dtype, jnp.integer):
         raise InvalidValueError(
-            f"a distribution of delays gave {rounds.dtype} of shape {rounds.shape}, not whole rounds, one a server: "
-            f"{trip.uniform.shape}. Round and cast there."
+            f"a distribution of delays returned {rounds.dtype} of shape {rounds.shape}, but must return whole rounds "
+            f"of shape {trip.uniform.shape}, one per server. Round and cast there."
         )
     return jnp.clip(rounds.astype(jnp.int32), trip.least, trip.most)
 
 
 def check_execution(law: Law) -> None:
-    """Raise InvalidValueError for a transfer's distribution in place of an execution's."""
     if law is delays.by_distance:
         raise InvalidValueError(
-            "by_distance is for transfers: execution is at one server. Choose another distribution."
+            "by_distance is for transfers only, because execution happens at one server. Choose another distribution."
         )

@@ -1,14 +1,15 @@
 """Corrections of the false statements of `edge`: Propositions 1 and 4, Theorem 1.
 
 Proposition 4 is about nearest, fastest and uniform offloading, which ignore the content of tasks. Given the loads, an
-expert's arrivals are independent draws of task and own ground truth, whatever the others received. So an expert with
-load L has the expected error g(L) of a single expert after L arrivals, and exactly
+expert's arrivals are independent draws of a task and its own ground truth, whatever other experts received. So an
+expert with load L has the expected error g(L) of a single expert after L arrivals, and exactly
 
     E[G_T | loads] = sum_m (L_m / T) g(L_m).
 
 Here g is from `core/single_expert.py`: `generalization_error` and `by_loads`. Delays do not matter, because an expert
-is idle only with its new model. A model in training counts as learned, so this is G with pending tasks completed, one
-task an expert at a time. T is the number of served tasks. Arguments outside their domains raise InvalidValueError.
+is idle only with its new model. A model in training counts as learned, so this is G with pending tasks completed. Each
+expert holds one task at a time, and T is the number of served tasks. Arguments outside their domains raise
+InvalidValueError.
 """
 
 from typing import Annotated
@@ -29,17 +30,17 @@ from moe_theory.edge.theory import Floor, Specialists, _binomial_tail
 __all__ = [
     "by_loads", "critical_drive", "generalization_error", "given_routes", "proposition_4", "theorem_1", "unserved",
 ]  # fmt: skip
-__dir__ = __all__.copy  # what `dir` shows: no imports
+__dir__ = __all__.copy  # the names that `dir` shows, without imports
 
 
 @checked
 def unserved(max_delay: Size, num_tasks: Size, specialists: Specialists) -> float:
     """Return the probability that a task finds its `specialists` busy, if every delay is `max_delay`.
 
-    They are busy if the max_delay - 1 arrivals before have at least that number of the task. For a whole number of
+    They are busy if at least that many of the max_delay - 1 arrivals before are of the same task. For a whole number of
     specialists this is at least `theory.tail`, and with shorter delays an upper bound.
 
-    Source: in place of the window of Appendix B in Proposition 1 of `edge`.
+    Source: replaces the window of Appendix B for Proposition 1 of `edge`.
 
     Examples:
         >>> from moe_theory.edge import corrected
@@ -59,11 +60,11 @@ def generalization_error(
 ) -> Float[np.ndarray, " L"]:
     """Return g(L) for L = 0..`max_load`, the expected mean error of one expert over its L arrivals, with g(0) = 0.
 
-    An arrival of task n has the own ground truth w_n + xi, with independent N(0, `cluster_spread`^2) entries of xi. Its
-    signal points along this ground truth if `follows_truth`, else along v_n. The expectation, in float64, is over
+    An arrival of task n has its own ground truth w_n + xi, where xi has independent N(0, `cluster_spread`^2) entries.
+    Its signal points along this ground truth if `follows_truth`, else along v_n. The expectation, in float64, is over
     tasks, ground truths and features, for this `pool`.
 
-    Source: the module's docstring, in place of Proposition 4, (22), of `edge`.
+    Source: the module's docstring. It replaces Proposition 4, (22), of `edge`.
     Raises: InvalidValueError unless 1 <= num_samples < p and max_load >= 1, for a negative spread, or for a signal
         without direction.
 
@@ -85,10 +86,10 @@ def generalization_error(
 
 @checked
 def by_loads(
-    errors: Annotated[Float[Numbers, " L"], Within()],  # computed, and so rounded to either side of 0
+    errors: Annotated[Float[Numbers, " L"], Within()],  # computed, so rounding may put it on either side of 0
     loads: Annotated[Real[Numbers, "*batch M"], Whole(0)],
 ) -> Float[Numbers, "*batch"]:
-    """Return E[G_T | loads] from `errors` g(0..max_load) and the whole `loads`, or 0 without any task.
+    """Return E[G_T | loads] from `errors` g(0..max_load) and integer `loads`, or 0 without any task.
 
     A traced load above max_load gives NaN.
 
@@ -103,7 +104,7 @@ def by_loads(
     """
     if is_known(loads) and np.any(loads >= len(errors)):
         raise InvalidValueError(
-            f"loads of {np.min(loads)} to {np.max(loads)} must be in 0..{len(errors) - 1}, where g is known. Raise "
+            f"loads from {np.min(loads)} to {np.max(loads)} must be in 0..{len(errors) - 1}, where g is known. Raise "
             "max_load of generalization_error.",
             argument="loads",
         )
@@ -125,15 +126,15 @@ def given_routes(
 ) -> Float[np.ndarray, "T B"]:
     """Return E[G_t | tasks, routes] once pending tasks are completed, after each round, under any policy.
 
-    It is exact where routes do not depend on the noise in features, else within 2 % of Algorithm 1's mean error at Fig.
-    3's sizes. Float64, O(T B p^2) for any M.
+    It is exact if routes do not depend on the noise in features. Otherwise it is within 2 % of Algorithm 1's mean error
+    at Fig. 3's sizes. Float64, O(T B p^2) for any M.
 
     Args:
         truths: of each arrival.
         signals: of the pool. Under `follows_truth` they are along an arrival's own ground truth.
         experts: -1 for a dropped task.
-    Source: `core/single_expert.py`, in place of Theorem 1, (23), of `edge`.
-    Raises: InvalidValueError unless 1 <= num_samples < p, for a signal without direction, or for no round.
+    Source: `core/single_expert.py`. It replaces Theorem 1, (23), of `edge`.
+    Raises: InvalidValueError unless 1 <= num_samples < p, for a signal without direction, or without rounds.
 
     Examples:
         >>> import numpy as np
@@ -154,10 +155,10 @@ def proposition_4(
 ) -> Float[Numbers, "*batch"]:
     """Return `theory.proposition_4` without the error between a task and its own arrival, which is 0.
 
-    This is (34) summed, and exact for Gaussian columns of X.
+    This is the sum of (34), which is exact for Gaussian columns of X.
 
-    Source: Lemma 9, (34), of `edge`, in place of Proposition 4, (22).
-    Raises: InvalidValueError for loads that do not add up to `round`, or NaN where they are traced.
+    Source: Lemma 9, (34), of `edge`. It replaces Proposition 4, (22).
+    Raises: InvalidValueError for loads that do not add up to `round`. If these are traced, the result is NaN.
 
     Examples:
         >>> import numpy as np
@@ -183,18 +184,18 @@ def theorem_1(
     round: linear.Rounds,
     floor: Floor = 0.0,
 ) -> Float[Numbers, "*batch"]:
-    """Return an upper bound of E[G_T] under Algorithm 1 where the tasks of the exploration keep their error.
+    """Return an upper bound on E[G_T] under Algorithm 1 in which the tasks of the exploration keep their error.
 
-    A task up to T1 always has its distance to its expert's last model, as under (22), and only later tasks fade to the
-    floor. The bound is the sum over m of L_T1 (r^L_T W + (1 - r^L_T) Delta) + (L_T
-    - L_T1) (floor + r^(L_T - L_T1) Delta), over T.
+    As in (22), the error of a task up to T1 is its distance to its expert's last model, and only the errors of later
+    tasks fade to the floor. The bound is 1/T times the sum over m of L_T1 (r^L_T W + (1 - r^L_T) Delta) + (L_T - L_T1)
+    (floor + r^(L_T - L_T1) Delta).
 
     Args:
         explored_loads: the loads at round min(T, T1).
         floor: the term G^4 = O(sigma_0^2), whose constant is open.
-    Source: ours, in place of Theorem 1, (23), of `edge`. The last step of Appendix F lets the rest in (34) of the tasks
-        up to T1 fade.
-    Raises: InvalidValueError for loads that do not add up to `round`, or NaN where they are traced.
+    Source: ours. It replaces Theorem 1, (23), of `edge`, because the last step of Appendix F lets the other terms of
+        (34) fade for the tasks up to T1.
+    Raises: InvalidValueError for loads that do not add up to `round`. If these are traced, the result is NaN.
 
     Examples:
         >>> import numpy as np

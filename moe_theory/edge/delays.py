@@ -1,7 +1,7 @@
 """Distributions of the delays of (1): transfer d^tr of each task to each server, execution d^ex of each server.
 
-The paper allows any distribution on whole rounds between bounds. Each is a pure function of one replicate. All bounds
-and rates are traced parameters, and all delays are clipped to the bounds.
+The paper allows any distribution on whole rounds between bounds. Each distribution is a pure function for one
+replicate. All bounds and rates are traced parameters, and all delays are clipped to the bounds.
 
 | law | transfer | execution |
 | --- | --- | --- |
@@ -37,7 +37,7 @@ class Trip(NamedTuple):
         [2, 5]
     """
 
-    uniform: Float[Array, " M"]  # independent of each other, uniform on (0, 1)
+    uniform: Float[Array, " M"]  # independent and uniform on (0, 1)
     least: Int[Array, ""]  # bounds of the delay, in rounds
     most: Int[Array, ""]
     distance: Float[Array, " M"]  # from the user to each server
@@ -46,7 +46,7 @@ class Trip(NamedTuple):
     uplink: Float[Array, ""]  # duration of the user's uplink, exponential with mean 1
 
 
-Law = Callable[[Trip, Params], Int[Array, " M"]]  # the delays of a trip to each server, in rounds; pure
+Law = Callable[[Trip, Params], Int[Array, " M"]]  # a pure function: a trip -> the delays to each server, in rounds
 
 
 def uniform(trip: Trip, params: Params) -> Int[Array, " M"]:
@@ -64,9 +64,9 @@ def geometric(trip: Trip, params: Params) -> Int[Array, " M"]:
 
 
 def by_distance(trip: Trip, params: Params) -> Int[Array, " M"]:
-    """Return a random uplink to the nearest server, then fibre to each server, in rounds, within bounds.
+    """Return the rounds of a random uplink to the nearest server and of fibre to each server, within bounds.
 
-    An uplink takes its distance times an exponential variable of mean 1.
+    An uplink takes its distance times an exponential variable with mean 1.
     """
     is_nearest = jnp.arange(trip.positions.shape[0]) == trip.nearest
     position = jnp.sum(jnp.where(is_nearest[:, None], trip.positions, 0), axis=0)

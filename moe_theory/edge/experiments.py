@@ -1,4 +1,4 @@
-"""The runs of claims and figures, and the measurements on them."""
+"""Runs that claims and figures share, and measurements on them."""
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
@@ -22,8 +22,8 @@ from moe_theory.verification.region import Choice, Order, Scale
 FAILURE = 0.05  # delta of Propositions 1 and 2, which the paper leaves at o(1)
 FIGURE_3_EXPERTS = (10, 30, 50, 70)
 FIGURE_3_ROUNDS = 3000
-ENOUGH = (30, 50, 70)  # the M of Fig. 3 that the paper calls sufficient
-PAST_EXPLORATION = (30, 50)  # those of them whose T1 lies within the run
+ENOUGH = (30, 50, 70)  # the numbers of servers in Fig. 3 that the paper calls sufficient
+PAST_EXPLORATION = (30, 50)  # those whose T1 lies within the run
 MAX_DELAY = 10  # d_u
 
 
@@ -32,7 +32,7 @@ def figure_3_dims(max_experts: int) -> Dims:
     return Dims(max_experts, num_tasks=10, num_features=FIGURE_3_FEATURES, num_samples=10, max_delay=MAX_DELAY)
 
 
-FIGURE_3_DIMS = figure_3_dims(FIGURE_3_EXPERTS[-1])  # padded: all cells of a policy are one program
+FIGURE_3_DIMS = figure_3_dims(FIGURE_3_EXPERTS[-1])  # padded, so that one program serves all cells of a policy
 
 
 def cell_name(num_experts: int) -> str:
@@ -40,12 +40,12 @@ def cell_name(num_experts: int) -> str:
 
 
 class GateObservables(NamedTuple):
-    own_change: Float[Array, ""]  # of <theta, v_n> / eta, at the expert that completed a task of kind n; NaN if not one
-    others_change: Float[Array, ""]  # the largest of it over the other experts
+    own_change: Float[Array, ""]  # change of <theta, v_n> / eta at the expert that completed type n; NaN if none
+    others_change: Float[Array, ""]  # the largest such change over the other experts
     gate_size: Float[Array, ""]  # max |theta|_inf
     gate_gap: Float[Array, ""]  # max |theta_m - theta_m'|_inf
     gate_norm: Float[Array, ""]  # root mean square of |theta_m|
-    signal_drive: Float[Array, ""]  # root mean square of <theta_m, v_n> over experts and kinds
+    signal_drive: Float[Array, ""]  # root mean square of <theta_m, v_n> over experts and task types
     load_gap: Float[Array, ""]  # max_m |f_t(m) - 1/M|
 
 
@@ -73,8 +73,8 @@ def observe_steps(state: State, info: Info) -> GateObservables:
     is_kind = (jnp.arange(state.pool.signals.shape[0]) == kind)[:, None]
     signal = jnp.sum(jnp.where(is_kind, state.pool.signals, 0), axis=0)
     drives = jnp.sum(state.gate_step * signal[None, :], axis=1)
-    # The expert's row is opposite in sign to all others' and, as rows sum to 0, as large as their sum. These are
-    # gradients, so changes have the opposite sign.
+    # The expert's row has the opposite sign to all others and, because rows sum to 0, the size of their sum. Changes
+    # have the opposite sign of these gradients.
     largest_drive = jnp.sum(jnp.where(jnp.abs(drives) == jnp.max(jnp.abs(drives)), drives, 0))
     num_experts = info.num_busy + info.num_idle
     is_clear = info.num_completed == 1
@@ -151,7 +151,7 @@ ADAPTIVE = _experiment(
     replicates=512,
     record_every=100,
 )
-NEAREST, FASTEST, BLIND = (  # the last with a router that looks at nothing
+NEAREST, FASTEST, BLIND = (  # the last has a router that ignores its input
     dataclasses.replace(ADAPTIVE, name=name, system=system(FIGURE_3_DIMS, policy), observe=observe_errors)
     for name, policy in {
         "figure-3-nearest": policies.nearest,
@@ -168,7 +168,7 @@ LONG = _experiment(
     replicates=64,
     record_every=2500,
 ).at(cell_name(50))
-MORE_SERVERS = dataclasses.replace(  # than are needed, in runs enough for a difference of 1 %
+MORE_SERVERS = dataclasses.replace(  # than needed, with enough runs for a difference of 1 %
     ADAPTIVE,
     name="figure-3-more-servers",
     cells=_servers(*FIGURE_3_EXPERTS[-2:]),
@@ -180,8 +180,7 @@ MORE_SERVERS = dataclasses.replace(  # than are needed, in runs enough for a dif
 BY_ENOUGH = ADAPTIVE.over("num_experts", *ENOUGH)
 BY_EXPLORED = ADAPTIVE.over("num_experts", *PAST_EXPLORATION)
 
-# Proposition 1 as delta falls: as many servers as it asks for at each delta, observed in one round past T1.
-# N and d_u
+# Proposition 1 as delta falls, with the servers that it requires at each delta, observed in one round past T1.
 FEW_TASKS = 3
 FEW_DELAYS = 3
 FAILURES = (0.4, 0.1, 0.03, 0.004)
@@ -202,10 +201,10 @@ AVAILABILITY = _experiment(
 BY_FAILURE = AVAILABILITY.over({f"delta = {failure:g}": failure for failure in FAILURES})
 
 
-# The limits that the O() statements are about, in float64, each cell up to its own T1 and a quarter more: sigma_0 -> 0
-# with eta = sigma_0^0.5, as the proof of Proposition 2 asks; eta -> 0; and M -> infinity. r = o(1) of (4) keeps its
-# ratio to one gate step, that of Fig. 3. Signals have a length O(1) that stays, those along the truths too: longer ones
-# only begin to behave so at a smaller sigma_0. M is what Proposition 1 asks for at its d_u and delta.
+# The limits that the O() statements are about: sigma_0 -> 0 with eta = sigma_0^0.5, as the proof of Proposition 2
+# requires; eta -> 0; and M -> infinity. Runs are in float64, and each cell lasts a quarter longer than its T1. r = o(1)
+# of (4) keeps its ratio to one gate step from Fig. 3. All signals keep a length of O(1), even those along the truths,
+# because longer ones need a smaller sigma_0 to behave so. M is what Proposition 1 requires at its d_u and delta.
 SMALL_DELAY = 2
 SMALL_TASKS = 2
 SMALL_EXPERTS = theory.experts_needed(SMALL_DELAY, SMALL_TASKS, FAILURE)
@@ -215,7 +214,7 @@ SERVER_SCALE = 0.1  # sigma_0 of the grid in M
 RATES = (1.0, 0.3, 0.1, 0.03, 0.01)
 SERVERS = (3, 10, 30, 100, 300)
 RECORDS = 64  # up to T1
-MARGIN = 0.25  # of their exponents, half of the least difference between what is claimed and what else it might be
+MARGIN = 0.25  # of exponents: half of the least difference between a claimed exponent and its alternative
 
 
 def small_dims(max_experts: int, num_features: int, num_samples: int) -> Dims:
@@ -224,7 +223,7 @@ def small_dims(max_experts: int, num_features: int, num_samples: int) -> Dims:
 
 
 def _small(num_experts: int, scale: float, rate: float) -> Overrides:
-    step = rate * scale / (Params().learning_rate * SIGMA_0)  # over that of Fig. 3
+    step = rate * scale / (Params().learning_rate * SIGMA_0)  # relative to the step in Fig. 3
     return {
         "num_experts": num_experts,
         "truth_scale": scale,
@@ -238,7 +237,7 @@ def _small(num_experts: int, scale: float, rate: float) -> Overrides:
 
 
 def past_exploration(cells: Sequence[Cell], first: int, count: int, seed: int) -> Mapping[str, Run]:
-    """Run cells up to their own T1 and a quarter beyond, in float64."""
+    """Run each cell a quarter longer than its T1, in float64."""
     long_cells = []
     for cell in cells:
         params = cell.params
@@ -256,19 +255,18 @@ def _limit(name: str, dims: Dims, cells: Mapping[str, Overrides], observe: Obser
     return dataclasses.replace(experiment, measured=measured, is_double=True)
 
 
-QUIET = 1e-3  # of `noise_scale`, beside signals of length 1
+QUIET = 1e-3  # `noise_scale`, with signals of length 1
 QUIET_SCALES = tuple(10**-power for power in (0.25, 0.9, 1.6, 2.25))
-SLOWEST = 3  # rounds of an execution at a server that is slower than all others
+SLOWEST = 3  # rounds that an execution takes at a server slower than all others
 
 
 def one_slow(trip: delays.Trip, params: Params) -> Int[Array, " M"]:
-    """Return executions in which the first server takes the most rounds, and all others the fewest."""
+    """Return executions that take the most rounds at the first server, and the fewest at all others."""
     del params
     return jnp.where(jnp.arange(trip.uniform.shape[0]) == 0, trip.most, trip.least)
 
 
 def limit(setting: SettingValues) -> Experiment:
-    """Return the limit of small sigma_0, with a setting's servers (number, one slow)."""
     return _over_scales("limit-scale", SCALES, setting, limit)
 
 
@@ -284,7 +282,6 @@ def _over_scales(name, scales, setting, build, **changes) -> Experiment:
 
 
 def rate_limit(setting: SettingValues) -> Experiment:
-    """Return the limit of small eta, with a setting's servers."""
     number = setting.get("servers") or SMALL_EXPERTS
     cells = {f"eta = {rate:g}": _small(number, SMALL_SCALE, rate) for rate in RATES}
     return _with_servers(_limit("limit-rate", small_dims(number, 10, 7), cells, observe_steps), number, rate_limit)
@@ -302,7 +299,7 @@ def _with_servers(experiment: Experiment, number: int, build: Callable[..., Expe
 LIMIT = limit({})
 QUIET_LIMIT = quiet_limit({})
 RATE_LIMIT = rate_limit({})
-# What the paper leaves open of these runs: r = o(1), noise and strengths; and the servers, more than the tasks.
+# The paper leaves these open: r = o(1), noise, strengths, and the servers, of which there are more than tasks.
 FREE_NOISE = Scale("noise_scale", 0.01, 0.5)
 FREE = (Order("perturbation_scale", recorded=1.5, least=0.25, most=2.5), FREE_NOISE, Scale("min_strength", 0.0, 1.0))
 FREE_SERVERS = Choice("servers", {f"{SMALL_EXPERTS} alike": SMALL_EXPERTS, "3 with a slow one": 3})
@@ -313,7 +310,7 @@ SERVER_LIMIT = dataclasses.replace(
         {cell_name(number): _small(number, SERVER_SCALE, RATES[0]) for number in SERVERS},
         observe_steps,
     ),
-    systems={cell_name(number): system(small_dims(number, 8, 5)) for number in SERVERS},  # that none is padded
+    systems={cell_name(number): system(small_dims(number, 8, 5)) for number in SERVERS},  # so that none is padded
 )
 BY_SCALE, BY_SCALE_QUIET = (
     each.over({name: cell["truth_scale"] for name, cell in each.cells.items()}) for each in (LIMIT, QUIET_LIMIT)
@@ -321,7 +318,8 @@ BY_SCALE, BY_SCALE_QUIET = (
 BY_RATE = RATE_LIMIT.over({name: cell["learning_rate"] for name, cell in RATE_LIMIT.cells.items()})
 BY_SERVERS = SERVER_LIMIT.over("num_experts")
 
-# Fig. 3's settings with the fewest servers that it calls enough, and every task, its own truth and its server.
+# Fig. 3's settings with the fewest servers that the paper calls enough. Every task, its truth and its server are
+# recorded.
 ROUTED_EXPERTS = ENOUGH[0]
 ROUTED_ROUNDS = (300, FIGURE_3_ROUNDS)
 ROUTED = _experiment(
@@ -346,7 +344,7 @@ class Expected(NamedTuple):
 
 
 def expected_history(cells: Sequence[Cell], first: int, count: int, seed: int) -> Mapping[str, Run]:
-    """Run uniform routing with expectations over features in place of errors."""
+    """Run uniform routing, with expected errors over features in place of errors."""
     runs = {}
     for cell in cells:
         random = np.random.default_rng([seed, first])
@@ -390,11 +388,13 @@ FIRST_TASKS = HISTORY.at(cell_name(HISTORY_EXPERTS))
 
 
 def explored_record(run: Run) -> int:
-    """Return the index of the first record from T1 on. Raises: InvalidValueError if the run ends before."""
+    """Return the index of the first record from T1 on. Raises: InvalidValueError if the run ends before T1."""
     rounds = exploration_rounds(run.params)
     index = int(np.searchsorted(run.rounds, rounds))
     if index == len(run.rounds):
-        raise InvalidValueError(f"T1 = {rounds} is past the run's last round, {run.rounds[-1]}. Run for longer.")
+        raise InvalidValueError(
+            f"T1 = {rounds} must be within the run, which ends at {run.rounds[-1]}. Run for longer."
+        )
     return index
 
 
@@ -404,7 +404,7 @@ def pools_of(run: Run) -> list[Pool]:
 
 
 def gaps_of(run: Run) -> theory.Gaps:
-    """Return the gaps of replicates' pools, own ground truths included (B,)."""
+    """Return the gaps of replicates' pools, including the spread of arrivals' ground truths (B,)."""
     spread = float(run.params.cluster_spread)
     return theory.Gaps(*np.transpose([theory.gaps(pool, spread) for pool in pools_of(run)]))
 
@@ -419,14 +419,14 @@ def loads_of(run: Run) -> Float[np.ndarray, "R B M"]:
 
 
 def proposition_4(run: Run, dims: Dims, formula: Callable = theory.proposition_4) -> Float[np.ndarray, "R B"]:
-    """Return (22), or its correction, from realised loads."""
+    """Return (22), or its correction, for realised loads."""
     loads = loads_of(run)
     ratio = theory.overparameterization_ratio(dims.num_features, dims.num_samples)
     return np.asarray(formula(gaps_of(run), ratio, loads, loads.sum(axis=-1)))
 
 
 def exact_errors(run: Run) -> Float[np.ndarray, "R B"]:
-    """Return the exact E[G_t | loads] of task-independent routing."""
+    """Return the exact E[G_t | loads] under task-independent routing."""
     loads = loads_of(run)
     follows_truth = int(run.params.signal_law) == PROPORTIONAL
     errors = np.empty(loads.shape[:2])
@@ -440,8 +440,6 @@ def exact_errors(run: Run) -> Float[np.ndarray, "R B"]:
 
 
 def exact_error_at(time: int) -> Callable[[Run], np.ndarray]:
-    """Return `exact_errors` at round `time` (B,)."""
-
     def error(run: Run) -> np.ndarray:
         place = np.searchsorted(run.rounds, time)
         records = run.records._replace(loads=run.records.loads[place : place + 1])
@@ -451,7 +449,7 @@ def exact_error_at(time: int) -> Callable[[Run], np.ndarray]:
 
 
 def error_given_routes(run: Run, num_samples: int = FIGURE_3_DIMS.num_samples) -> Float[np.ndarray, "T B"]:
-    """Return E[G_t], pending tasks completed, given tasks and routes of every round."""
+    """Return E[G_t] with pending tasks completed, given the tasks and routes of every round."""
     assert len(run.records.task) == run.rounds[-1], "a run that records every round"
     truths, tasks, experts = (np.asarray(getattr(run.records, name)) for name in ("truth", "task", "expert"))
     signals = np.asarray(run.state.pool.signals)
@@ -460,7 +458,6 @@ def error_given_routes(run: Run, num_samples: int = FIGURE_3_DIMS.num_samples) -
 
 
 def error_at(time: int) -> Callable[[Run], np.ndarray]:
-    """Return G once pending tasks are completed, at round `time` (B,)."""
     return ranged(0)(lambda run: run.records.flushed[np.searchsorted(run.rounds, time)].astype(np.float64))
 
 
@@ -468,7 +465,6 @@ final_error = error_at(FIGURE_3_ROUNDS)
 
 
 def explored(run: Run, name: str) -> np.ndarray:
-    """Return a recorded number in the rounds up to T1 (R, B)."""
     return getattr(run.records, name)[: explored_record(run) + 1].astype(np.float64)
 
 
@@ -484,7 +480,6 @@ def drives(run: Run) -> Float[np.ndarray, "M N B"]:
 
 
 def outputs_of(run: Run, inputs: Float[np.ndarray, "N d B"]) -> Float[np.ndarray, "M N B"]:
-    """Return every expert's output for some gate inputs, at T1."""
     gates = run.records.gates[explored_record(run)][: int(run.params.num_experts)].astype(np.float64)
     return np.einsum("mdb,ndb->mnb", gates, inputs)
 

@@ -1,6 +1,6 @@
-"""Runs of Algorithm 1 without a supposed cause of a statement's failure, or a cause that the statement credits.
+"""Runs of Algorithm 1 without a supposed cause of a statement's failure, or without the cause that it credits.
 
-They are on the grids of the limits. Under another router signals are orthogonal and strengths equal, so each run is
+They use the grids of the limits. With another router, signals are orthogonal and strengths equal, so that each run is
 tested once.
 """
 
@@ -19,11 +19,11 @@ from moe_theory.edge.experiments import BY_RATE, BY_SCALE
 from moe_theory.edge.params import Params
 from moe_theory.verification.claim import Overrides, Selection
 
-TIER = "interventions"  # which a first look leaves out
+TIER = "interventions"  # which a quick check skips
 
 
 def own_kind(gate_outputs: Float[Array, " M"], state: State, arrival: Arrival, params: Params) -> Float[Array, " M"]:
-    """Return scores that prefer idle servers of the arriving task type, m mod N for server m."""
+    """Return scores that prefer idle servers of the arriving task type, where server m has type m mod N."""
     del params
     kinds = jnp.arange(gate_outputs.shape[0]) % state.pool.signals.shape[0]
     return jnp.where(kinds == arrival.task, 1, 0) + arrival.uniform / 2
@@ -55,7 +55,7 @@ def first_idle(gate_outputs: Float[Array, " M"], state: State, arrival: Arrival,
 def variant(
     selection: Selection, name: str, changes: Callable[[float], Overrides] = lambda scale: {}, **about: Any
 ) -> Selection:
-    """Return a limit's runs with parameters changed by sigma_0, and with other fields."""
+    """Return a limit's runs with parameters that depend on sigma_0 and with other fields changed."""
     cells = {cell: {**params, **changes(params["truth_scale"])} for cell, params in selection.experiment.cells.items()}
     changed = dataclasses.replace(selection.experiment, name=name, cells=cells, tier=TIER, **about)
     return dataclasses.replace(selection, experiment=changed)
@@ -66,7 +66,8 @@ def routed(selection: Selection, name: str, policy: policies.Policy) -> Selectio
     return variant(selection, name, lambda scale: signals, system=system(selection.experiment.dims, policy))
 
 
-# Gates at T1 are of order eta sigma_0 = sigma_0^1.5, and outputs those times |v|^2: such signals keep them at order 1.
+# Gates at T1 are of order eta sigma_0 = sigma_0^1.5, and outputs are |v|^2 times larger. These signals keep them at
+# order 1.
 WITHOUT_SMALL_OUTPUTS = variant(BY_SCALE, "limit-long-signals", lambda scale: {"signal_scale": 3 * scale**-0.75})
 WITHOUT_NOISE = variant(BY_SCALE, "limit-no-noise", lambda scale: {"perturbation_scale": 0.0})
 OWN_KIND = routed(BY_SCALE, "limit-own-kind", own_kind)

@@ -1,6 +1,6 @@
 """Static shapes and traced parameters of mobile edge computing, constraints, and readings of the paper.
 
-A reading decides open points by parameters:
+A reading sets parameters where the paper leaves a choice open:
 
 | open | parameter |
 | --- | --- |
@@ -52,10 +52,11 @@ from moe_theory.core.tasks import (
     require_orthogonal,
 )
 
-LONGEST_DELAY = 2**20  # rounds of a transfer or an execution: with a full queue ahead, completion must fit 32 bits
-LONGEST_QUEUE = 2**9  # tasks that may wait at a server, for the same reason
+LONGEST_DELAY = 2**20  # rounds of a transfer or an execution: even behind a full queue, the end must fit 32 bits
+LONGEST_QUEUE = 2**9  # tasks that may wait at a server, so that ends fit 32 bits
 SIGMA_0 = 0.6  # the deviation sigma_0 of Fig. 3 (Section VI), from which several defaults follow
-# Entries uniform on an interval of width sigma_0^2 are at most sigma_0^2 apart, as (6) asks, and have this deviation.
+# Entries uniform on an interval of width sigma_0^2 are at most sigma_0^2 apart, as (6) requires, and have this
+# deviation.
 CLUSTER_SPREAD = SIGMA_0**2 / 12**0.5
 
 # What happens to a task that finds all servers busy.
@@ -74,8 +75,8 @@ StopProbability = Annotated[Real, Within(0, 1, open_low=True, why="it is a proba
 class Dims:
     """Static shapes, for which a program is compiled.
 
-    `max_experts`, `max_capacity` and `max_delay` only pad. Without `max_delay` delays may be of any length, with a slot
-    for every task that all servers may hold.
+    `max_experts`, `max_capacity` and `max_delay` are upper bounds, to which arrays are padded. Without `max_delay`
+    delays may have any length, and there is a slot for every task that servers may hold.
 
     Raises: InvalidValueError outside 1 <= num_samples < num_features, or for sizes below 1, or UnknownNameError for
         another `when_busy`.
@@ -87,7 +88,7 @@ class Dims:
     """
 
     max_experts: Size  # largest number of experts (servers) M
-    num_tasks: Size  # N, kinds of tasks: the clusters of ground truths
+    num_tasks: Size  # N, task types: the clusters of ground truths
     num_features: Size  # p
     num_samples: Size  # s, the signal's column included
     max_delay: Size | None = None  # d_u, the largest total delay of a task, in rounds; None: any
@@ -102,19 +103,19 @@ class Dims:
             raise unknown_name("when_busy", str(self.when_busy), WHEN_BUSY)
         if (self.when_busy == "drop") != (self.max_waiting == 0):
             raise InvalidValueError(
-                f"max_waiting={self.max_waiting} does not go with when_busy={self.when_busy!r}: dropped tasks need no "
-                "queue, waiting ones do. Set max_waiting to 0 for 'drop', above 0 otherwise.",
+                f"max_waiting={self.max_waiting} does not fit when_busy={self.when_busy!r}, because only waiting "
+                "tasks need a queue. Set max_waiting to 0 for 'drop', and above 0 otherwise.",
                 argument="max_waiting",
             )
 
     @property
     def slots_per_server(self) -> int:
-        """Number of tasks that one server may hold, with its queue."""
+        """Number of tasks that one server may hold, including its queue."""
         return self.max_capacity + (self.max_waiting if self.when_busy == "soonest" else 0)
 
     @property
     def num_slots(self) -> int:
-        """Number of tasks that may be pending at once: one arrives a round and stays for its delay."""
+        """Number of tasks that may be pending at once: one arrives per round and stays for its delay."""
         everywhere = self.max_experts * self.slots_per_server
         if self.max_delay is None or self.when_busy == "soonest":
             return everywhere
@@ -123,7 +124,7 @@ class Dims:
 
 @with_known_names
 class Params(NamedTuple):
-    """Parameters that a user sweeps, each a leaf that may be traced, by default Fig. 3, M = 50, under `sibling`.
+    """Parameters that a user sweeps. Each may be traced, and the defaults are Fig. 3 at M = 50 under `sibling`.
 
     Examples:
         >>> from moe_theory import edge
@@ -149,12 +150,11 @@ class Params(NamedTuple):
     min_execution_delay: Annotated[Delay, AtMost("max_execution_delay", "d^ex is between them")] = 1  # d_l^ex
     max_execution_delay: Delay = 5  # d_u^ex
     geometric_stop: StopProbability = 0.4  # probability that a geometric delay ends after each further round
-    uplink_delay: NonNegative = 4.0  # rounds of a mean uplink over a unit of distance, user to nearest server
-    fibre_delay: NonNegative = 3.0  # rounds of fibre over a unit of distance, server to server
+    uplink_delay: NonNegative = 4.0  # mean rounds of an uplink per unit of distance, user to nearest server
+    fibre_delay: NonNegative = 3.0  # rounds of fibre per unit of distance, server to server
 
 
 def check_params(dims: Dims, params: Params) -> None:
-    """Check parameters against their range, except traced ones."""
     values = constraints.check(params, dims)
     require_orthogonal(values.get("signal_law", PROPORTIONAL), dims.num_tasks, dims.num_features)
     least = ("min_transfer_delay", "min_execution_delay")
@@ -165,24 +165,23 @@ def check_params(dims: Dims, params: Params) -> None:
     longest = sum(int(values[name]) for name in most)
     if shortest < 1:
         raise InvalidValueError(
-            "min_transfer_delay=0 and min_execution_delay=0 allow a delay of 0 rounds: a task takes at least 1 (1). "
-            "Raise min_execution_delay to 1.",
+            "min_transfer_delay=0 and min_execution_delay=0 allow a delay of 0 rounds, but by (1) a task takes at "
+            "least 1 round. Raise min_execution_delay to 1.",
             argument="min_execution_delay",
         )
     if dims.max_delay is not None and longest > dims.max_delay:
         raise InvalidValueError(
             f"max_transfer_delay={values['max_transfer_delay']} and max_execution_delay="
-            f"{values['max_execution_delay']} allow a delay of {longest}, above max_delay={dims.max_delay}, which the "
-            "arrays are padded to. Lower one of them or raise Dims.max_delay.",
+            f"{values['max_execution_delay']} allow a delay of {longest}, but arrays are padded to max_delay="
+            f"{dims.max_delay}. Lower one of them or raise Dims.max_delay.",
             argument="max_transfer_delay",
         )
 
 
 def require_whole_rounds(name: str, rounds: np.ndarray) -> None:
-    """Raise InvalidValueError unless delays are whole numbers of rounds, at most `LONGEST_DELAY`."""
     if rounds.dtype.kind not in "iuf":
         raise InvalidValueError(
-            f"{name} must hold whole numbers of rounds, not {rounds.dtype}. Change {name}.", argument=name
+            f"{name} must be whole numbers of rounds, but has type {rounds.dtype}. Change {name}.", argument=name
         )
     wrong = ~(np.isfinite(rounds) & (rounds >= 0) & (rounds <= LONGEST_DELAY) & (rounds == np.floor(rounds)))
     if np.any(wrong):
@@ -195,11 +194,11 @@ def require_whole_rounds(name: str, rounds: np.ndarray) -> None:
 
 
 FIGURE_3_FEATURES = 15  # p of Fig. 3
-TUNED_EXPERTS = 50  # the M at which a tuned reading has a gate drive of 1
+TUNED_EXPERTS = 50  # number of servers at which a tuned reading has a gate drive of 1
 
 
 def gate_drive(params: Params, num_features: int) -> float:
-    """Return kappa = eta E|w| E|v|^2 E[beta^2] / M, dimensionless: the move of a gate output in one gate step.
+    """Return kappa = eta E|w| E|v|^2 E[beta^2] / M, dimensionless: how far one gate step moves a gate output.
 
     Expectations are for the reading's distributions, with Gaussian entries of ground truths.
 
@@ -224,7 +223,7 @@ def gate_drive(params: Params, num_features: int) -> float:
 @functools.cache
 def _mean_square_bounded(num_features: int) -> float:
     """Return E|z|^2 / |z|_inf^2 of a standard normal z by quadrature."""
-    from scipy import integrate, special  # which take longer to import than the paper
+    from scipy import integrate, special  # slow to import
 
     def others(largest: float) -> float:
         inside = 2 * special.ndtr(largest) - 1
@@ -241,7 +240,7 @@ def _tuned(**choices: Any) -> dict[str, Any]:
     return {**choices, "signal_scale": 1 / math.sqrt(gate_drive(params, FIGURE_3_FEATURES))}
 
 
-# The readings by name; the first is that of `Params`.
+# The readings by name. The defaults of `Params` are the first.
 READINGS: dict[str, Reading] = {
     reading.name: reading
     for reading in (

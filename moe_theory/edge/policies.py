@@ -1,4 +1,4 @@
-"""Offloading policies, which choose the idle server of a task.
+"""Offloading policies, which choose an idle server for a task.
 
 A policy is a pure function (gate_outputs, state, arrival, params) -> scores (M,), possibly your own. The task goes to
 the idle server with the highest score, the lowest index on ties.
@@ -43,7 +43,7 @@ def nearest(gate_outputs: Float[Array, " M"], state: Any, arrival: Any, params: 
 
 
 def fastest(gate_outputs: Float[Array, " M"], state: Any, arrival: Any, params: Any) -> Float[Array, " M"]:
-    """Return scores that prefer the smallest execution delay, the most powerful server. Source: Section V of `edge`."""
+    """Return scores that prefer the smallest execution delay. Source: Section V of `edge`, the most powerful server."""
     del gate_outputs, arrival, params
     return -state.execution_delay.astype(float)
 

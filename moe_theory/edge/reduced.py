@@ -1,9 +1,9 @@
 """Algorithm 1 reduced to gates and models' expected distances to task types (`core/expected.py`).
 
-Routing, delays, stale gate steps, drops and draws are Algorithm 1's. A task's ground truth is its type's plus the
-spread inside a cluster, averaged. The model ignores deviations of distances from their mean, in the root of the
-locality loss and in squares. It also ignores information on them in routes, and on the spread of learned tasks in
-models or signals.
+Tasks are drawn, routed, delayed and dropped, and gates take their stale steps, as in Algorithm 1. The spread of ground
+truths inside a cluster is averaged. The model replaces distances by their means, also inside the root of the locality
+loss and in squares. It ignores what routes reveal about distances, and what models or signals reveal about the spread
+of learned tasks.
 """
 
 import functools
@@ -26,20 +26,20 @@ from moe_theory.edge.servers import Assignment, Servers, offer, open_round
 
 
 class State(NamedTuple):
-    """State carried from round to round, which is the checkpoint, with models as if no task were pending."""
+    """State that is carried from round to round and saved as the checkpoint. Models are as if no task were pending."""
 
     pool: Pool
     positions: Float[Array, "M 2"]  # of the servers, on the unit square
     execution_delay: Int[Array, " M"]  # d^ex, in rounds
-    errors: Float[Array, "M N"]  # e, expected squared distances of models to the kinds' truths
+    errors: Float[Array, "M N"]  # e, expected squared distances of models to the task types' truths
     projections: Float[Array, "M N"]  # a, expected inner products of models and unit signals
-    arrivals: Float[Array, "M N"]  # how often a server had a kind of task
+    arrivals: Float[Array, "M N"]  # how often a server had a task type
     gates: Float[Array, "M p"]  # gating parameters theta^(m), as the router last saw them
     gate_step: Float[Array, "M p"]  # summed gradients of the tasks completed last: the router's next step
     busy_until: Int[Array, " M"]  # the first round in which each server can take another task
     visits: Int[Array, " M"]  # loads L_t(m): tasks routed to each server
     round: Int[Array, ""]  # rounds done, t
-    pending_server: Int[Array, " S"]  # as in `edge.State`, as the following
+    pending_server: Int[Array, " S"]  # this and the following as in `edge.State`
     pending_until: Int[Array, " S"]
     pending_norm: Float[Array, " S"]  # (E|w_t - w_{t-1}|^2)^0.5
     pending_input: Float[Array, "S p"]
@@ -51,7 +51,7 @@ class Info(NamedTuple):
 
     task: Int[Array, ""]  # n_t
     expert: Int[Array, ""]  # m_t, or `edge.DROPPED`
-    generalization_error_flushed: Float[Array, ""]  # G_t of (20) by e, once the pending tasks are completed
+    generalization_error_flushed: Float[Array, ""]  # G_t of (20) from e, once the pending tasks are completed
 
 
 @functools.lru_cache
@@ -61,8 +61,8 @@ def system(
     """Return the reduced model as a `System`, with the `Params` and arguments of `edge.system`.
 
     Source: Algorithm 1 of `edge`, with `core/expected.py`.
-    Raises: InvalidValueError where servers hold several tasks, or unless a policy is a function. Its `init` raises the
-        errors of `edge.system`'s.
+    Raises: InvalidValueError if servers hold several tasks, or if `policy` is no function. Its `init` raises the same
+        errors as that of `edge.system`.
 
     Examples:
         >>> import moe_theory as mt
@@ -78,8 +78,8 @@ def system(
     check_policy(policy)
     if dims.slots_per_server > 1:
         raise InvalidValueError(
-            f"max_capacity={dims.max_capacity} and when_busy={dims.when_busy!r} must be 1 and 'drop': a server of the "
-            "reduced model holds one task, and the others are dropped.",
+            f"max_capacity={dims.max_capacity} and when_busy={dims.when_busy!r} must be 1 and 'drop', because a server "
+            "of the reduced model holds one task. Change Dims.",
             argument="max_capacity",
         )
     begun = algorithm.system(dims, policy, transfer=transfer, execution=execution).init

@@ -1,6 +1,6 @@
-"""Servers of Algorithm 1 of `edge`: completions, gate steps and routing, and the paper's own servers.
+"""Servers in Algorithm 1 of `edge`: completions, gate steps and routing, for any servers and for the paper's.
 
-A pending task is routed but not completed, in one of S slots of the state.
+A pending task is one that is routed but not completed. It is in one of the state's S slots.
 """
 
 from collections.abc import Callable
@@ -17,24 +17,24 @@ from moe_theory.core.tasks import select_row
 from moe_theory.edge.policies import Policy
 
 FREE = -1  # the server of a slot that holds no task
-DROPPED = -1  # what `Info.expert` says of a task that went to no server
-NONE = -1  # the kind of no task: of an expert without a specialty, or of a slot whose task is not completed
+DROPPED = -1  # value of `Info.expert` for a task that went to no server
+NONE = -1  # no task type: for an expert without a specialty, or a slot whose task is not completed
 
 
 class Assignment(NamedTuple):
     server: Int[Array, ""]  # m_t, or `DROPPED`
-    mask: Bool[Array, " M"]  # the same as a one-hot row
-    slot: Bool[Array, " S"]  # the slot that it takes, one-hot
+    mask: Bool[Array, " M"]  # `server` as a one-hot row
+    slot: Bool[Array, " S"]  # the slot that the task takes, one-hot
     delay: Int[Array, ""]  # d_t of (1), in rounds; 0 without a server
     wait: Int[Array, ""]  # rounds before the server starts on it
-    until: Int[Array, ""]  # the round at whose start it is done
-    is_blind: Bool[Array, ""]  # whether its best score is NaN
+    until: Int[Array, ""]  # the round at whose start the task is done
+    is_blind: Bool[Array, ""]  # whether the best score is NaN
 
 
 class Done(NamedTuple):
-    """The tasks that servers complete in a round, for a locality loss, zero for a server without any."""
+    """The tasks that servers complete in a round, for a locality loss. Servers without one have zeros."""
 
-    task: Int[Array, " M"]  # kind n_i
+    task: Int[Array, " M"]  # task type n_i
     gate_input: Float[Array, "M p"]  # stale sum_i X_i
 
 
@@ -51,7 +51,7 @@ def _until_done(state: Any, task: Assignment, params: Any) -> Int[Array, " M"]:
 
 
 def _summed_in_turn(weights: Float[Array, "S M"], inputs: Float[Array, "S p"]) -> Float[Array, "M p"]:
-    # A chain of additions, slot by slot: XLA would turn one sum of products into a slower reduction.
+    # We add slot by slot, because XLA would turn one sum of products into a slower reduction.
     weighted = stored(weights)
     total = jnp.zeros((weights.shape[1], inputs.shape[1]), inputs.dtype)
     for slot in range(len(inputs)):
@@ -60,32 +60,32 @@ def _summed_in_turn(weights: Float[Array, "S M"], inputs: Float[Array, "S p"]) -
 
 
 class Servers(NamedTuple):
-    """Completion, acceptance and capacity of servers, as pure functions of one replicate's state.
+    """How servers complete and accept tasks, as pure functions of one replicate's state.
 
     `open_round` and `offer` read `gates`, `gate_step`, `execution_delay`, `busy_until`, `visits`, `round` and the
     fields from `pending_server` to `pending_slopes`. Only `complete` and `take` read the others.
     """
 
-    # (state, which slots' tasks are done (S,)) -> the state with their models, |w_t - w_{t-1}| of each task (S,)
+    # (state, slots whose tasks are done (S,)) -> the state with their models, |w_t - w_{t-1}| of each task (S,)
     complete: Callable[[Any, Bool[Array, " S"]], tuple[Any, Float[Array, " S"]]]
-    # (state, arrival, assignment, params) -> the state with that task, its |w_t - w_{t-1}| once it is done
+    # (state, arrival, assignment, params) -> the state with this task, and the |w_t - w_{t-1}| once it is done
     take: Callable[[Any, Any, Assignment, Any], tuple[Any, Float[Array, ""]]]
-    # (state, scores (M,), servers that could (M,), params) -> scores, those to which a task may go now
+    # (state, scores (M,), eligible servers (M,), params) -> scores, and the servers to which a task may go now
     rank: Callable[[Any, Array, Array, Any], tuple[Array, Array]] = _idle
-    # (state, assignment, params) -> the first round in which each can take another task (M,)
+    # (state, assignment, params) -> the first round in which each server can take another task (M,)
     free_from: Callable[[Any, Assignment, Any], Int[Array, " M"]] = _until_done
     # (slopes times |w_t - w_{t-1}| of the completed tasks (S, M), their gate inputs (S, p)) -> the gradient (M, p)
     gradient: Callable[[Array, Array], Array] = _summed_in_turn
     slots_per_server: int = 1
-    # What the completion of a task costs, from how far it moved the model; None: |w_t - w_{t-1}| itself. For servers
-    # with one task each, whose state has a `memory`.
+    # The cost of a completion, given how far it moved the model. None means |w_t - w_{t-1}|. Only servers with one task
+    # each, whose state has a `memory`, may have another.
     locality: Locality | None = None
 
 
 def open_round(state: Any, params: Any, servers: Servers) -> tuple[Any, Bool[Array, " S"], Float[Array, " S"]]:
-    """Open a round: complete tasks whose time is up, and let the gates take last round's step.
+    """Open a round: complete the tasks that end, and let the gates take last round's step.
 
-    With `gate_lag` 0 they take the step of the tasks just completed.
+    With `gate_lag` 0 the gates take the step of the tasks just completed.
 
     Source: Eqs. (9)-(13), (24)-(26) of `edge`.
     """
@@ -164,12 +164,11 @@ def existing(state: Any, params: Any) -> Bool[Array, " M"]:
 
 
 def has_own_slots(state: Any, slots_per_server: int) -> bool:
-    """Return whether there are slots for all tasks of all servers, server by server."""
     return state.pending_server.shape[0] == state.busy_until.shape[0] * slots_per_server
 
 
 def one_task_each(fit: Fit, locality: Locality | None = None) -> Servers:
-    """Return the paper's servers: linear experts, one task each, others dropped. Source: Algorithm 1 of `edge`."""
+    """Return the paper's servers: linear experts that hold one task and drop others. Source: Algorithm 1."""
 
     def complete(state: Any, is_done: Bool[Array, " S"]) -> tuple[Any, Float[Array, " S"]]:
         is_moved = is_done
@@ -192,7 +191,7 @@ def moved(state: Any, move: Float[Array, "M p"]) -> Any:
 
     Source: Eqs. (9), (10), (20) of `edge`.
     """
-    # Rounded apart from the sums they go into, or unused slots would change last bits.
+    # Rounded before they are added to other sums. Otherwise unused slots would change the last bits.
     zero = jnp.minimum(state.round, 0)
     drift = rounded(state.visits.astype(move.dtype)[:, None] * move, zero)
     residuals = state.residuals + drift
@@ -203,7 +202,7 @@ def moved(state: Any, move: Float[Array, "M p"]) -> Any:
 
 
 def taken(state: Any, arrival: Any, task: Assignment, params: Any, fit: Fit) -> tuple[Any, Float[Array, ""]]:
-    """Return the state with a task at its server, if any, and the length of its move of the model."""
+    """Return the state with a task at its server, if any, and how far the task moves the model."""
     mask = task.mask
     slot = task.slot
     model = jnp.sum(jnp.where(mask[:, None], state.experts, 0), axis=0)
@@ -215,7 +214,7 @@ def taken(state: Any, arrival: Any, task: Assignment, params: Any, fit: Fit) -> 
     after = state._replace(
         misrouted=state.misrouted + is_misrouted(state, task.server, arrival.task),
         residuals=state.residuals - jnp.where(mask[:, None], missing[None, :], 0),
-        squared_error=jnp.where(task.is_blind, jnp.nan, squared_error),  # from then on: the gates are NaN
+        squared_error=jnp.where(task.is_blind, jnp.nan, squared_error),  # from then on, because the gates are NaN
         pending_task=jnp.where(slot, arrival.task, state.pending_task),
         pending_serial=jnp.where(slot, jnp.sum(state.visits, dtype=jnp.int32), state.pending_serial),
         pending_change=jnp.where(place[:, None], change[None, :], state.pending_change),
@@ -224,13 +223,12 @@ def taken(state: Any, arrival: Any, task: Assignment, params: Any, fit: Fit) -> 
 
 
 def at_servers(state: Any, counts: Bool[Array, " S"] | bool) -> Bool[Array, "S M"]:
-    """Return the server of each slot's task, or none for a free slot or uncounted task."""
+    """Return the server of each slot's task as a row, which is empty for a free slot or an uncounted task."""
     servers = jnp.arange(state.busy_until.shape[0])
     return (state.pending_server[:, None] == servers[None, :]) & jnp.asarray(counts)[..., None]
 
 
 def is_misrouted(state: Any, server: Int[Array, ""], task: Int[Array, ""]) -> Bool[Array, ""]:
-    """Return whether a task has a server that specialises in another task type (15)."""
     return (server >= 0) & (specialty(state, select_row(state.gates, server)) != task)
 
 

@@ -1,6 +1,7 @@
 """Servers of `edge` that hold several tasks: footnote 1, and queues at the servers (`soonest`).
 
-Tasks of one server complete in the order of their ends, then of their routing, each from the model of the task before.
+A server completes its tasks in the order of their ends, and of their routing on ties. Each starts from the model that
+the task before left.
 """
 
 from typing import Any, NamedTuple
@@ -18,7 +19,7 @@ class Refit(NamedTuple):
 
     basis: Float[Array, "S s p"]  # orthonormal rows that span the task's samples
     truth: Float[Array, "S p"]  # the task's ground truth
-    is_stale: Bool[Array, " S"]  # whether the server's model has changed since
+    is_stale: Bool[Array, " S"]  # whether the server's model has changed since its routing
 
 
 def no_refit(dims: Dims, dtype: Any) -> Refit:

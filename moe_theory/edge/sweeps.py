@@ -15,25 +15,24 @@ from moe_theory.sweep.systems import ClosedForm, Observable, Sweepable, observab
 
 TRANSFERS = {"uniform": delays.uniform, "geometric": delays.geometric, "by_distance": delays.by_distance}
 EXECUTIONS = {"uniform": delays.uniform, "geometric": delays.geometric}
-LOSSES = LOCALITIES | {"printed": None}  # None is (11), without a memory of moves
-EXPERTS = ("expert_index",)  # padded ones included, which are zero
+LOSSES = LOCALITIES | {"printed": None}  # None means (11), without a memory of moves
+EXPERTS = ("expert_index",)  # including padded ones, which are zero
 
 
 class PropositionInputs(NamedTuple):
     """Quantities of a replicate that enter Proposition 4 after a round."""
 
-    centres: theory.Gaps  # of the pool
+    centres: theory.Gaps  # gaps of the pool
     loads: Int[Numbers, " M"]
 
 
 def proposition_inputs(state: State, info: Info) -> PropositionInputs:
-    """Return the gaps between the centres of a replicate, and its loads."""
     del info
     return PropositionInputs(theory.gaps(state.pool, 0.0), state.visits)
 
 
 def proposition_4(dims: Dims, params: Params, rounds: Int[np.ndarray, "R 1"], records: PropositionInputs) -> Numbers:
-    """Return (22) of the tasks that were routed, in each recorded round of each replicate."""
+    """Return (22) for the routed tasks, in each recorded round of each replicate."""
     del rounds
     centres = theory.Gaps(*(np.asarray(gap, np.float64) for gap in records.centres))
     gaps = theory._with_spread(centres, dims.num_features, float(params.cluster_spread))

@@ -1,8 +1,8 @@
-"""Closed forms of `edge` as printed: (16), T1, (22) and (23) of Propositions 1, 2 and 4 and Theorem 1.
+"""Closed forms of `edge` as printed: (16), T1, (22) and (23), from Propositions 1, 2 and 4 and Theorem 1.
 
 The sums over tasks in (22) and (23) use the experts' loads: sum_t r^{L_T^{(m_t)}} = sum_m L_m r^{L_m}, with |w_t|^2
-replaced by its mean. Functions compute in their arguments' precision, NumPy or JAX, traced or not. Proposition 1's
-numbers are for the host alone. Arguments outside their domains raise InvalidValueError.
+replaced by its mean. Arguments may be NumPy or JAX arrays, traced or not, and set the precision. Proposition 1's
+numbers are computed on the host only. Arguments outside their domains raise InvalidValueError.
 """
 
 from typing import Annotated
@@ -23,11 +23,11 @@ __all__ = [
     "QUANTILES", "RULES", "Gaps", "experts_needed", "exploration_rounds", "gaps", "overparameterization_ratio",
     "proposition_4", "specialists_needed", "tail", "theorem_1",
 ]  # fmt: skip
-__dir__ = __all__.copy  # what `dir` shows: no imports
+__dir__ = __all__.copy  # the names that `dir` shows, without imports
 
 
-QUANTILES = ("normal", "binomial")  # of `specialists_needed`
-RULES = ("stated", "chernoff")  # of `experts_needed`
+QUANTILES = ("normal", "binomial")  # quantiles of `specialists_needed`
+RULES = ("stated", "chernoff")  # rules of `experts_needed`
 
 Amount = Annotated[Float[ArrayLike, "*batch"], Within(low=0, open_low=True)]
 Floor = Annotated[Float[ArrayLike, "*batch"], Within(low=0)]
@@ -41,8 +41,9 @@ def gaps(pool: Pool, cluster_spread: Spread) -> Gaps:
     """Return the ground truths' norm and the gaps between arrivals scattered around the centres of a `pool`.
 
     An arrival of task n has w_t = w_n + xi with independent entries of deviation `cluster_spread` tau. So p features
-    add p tau^2 to a squared norm and 2 p tau^2 to the squared distance of two arrivals. As in (22) the task gap counts
-    n = n', at 2 p tau^2. Each task is a cluster of its own, so the across gap is the task gap.
+    add p tau^2 to a squared norm and 2 p tau^2 to the squared distance of two arrivals. As in (22) the task gap
+    includes n = n', which contributes 2 p tau^2. Each task is a cluster of its own, so the across gap equals the task
+    gap.
 
     Source: Assumption 1, (22) and (23) of `edge`.
 
@@ -63,11 +64,11 @@ def gaps(pool: Pool, cluster_spread: Spread) -> Gaps:
 def specialists_needed(max_delay: Size, num_tasks: Size, failure: Failure, quantile: str = "normal") -> float | int:
     """Return M_th, the experts of a task type that leave one idle with probability 1 - `failure`.
 
-    Appendix B asks for P(A_n > M_th) < failure, where A_n ~ Binomial(d_u, 1/N) counts a task's arrivals in a window of
+    Appendix B requires P(A_n > M_th) < failure, where A_n ~ Binomial(d_u, 1/N) counts a task's arrivals in a window of
     d_u = `max_delay` rounds.
 
-    - `normal`: (16) as printed, a normal quantile and a real number. P(A_n > M_th) mostly exceeds `failure`, for small
-      ones even after rounding up.
+    - `normal`: (16) as printed, a normal quantile and a real number. P(A_n > M_th) mostly exceeds `failure`, and for a
+        small `failure` even after rounding up.
     - `binomial`: the smallest integer k with P(A_n > k) < failure.
 
     If A_n <= M_th, at most M_th - 1 experts are busy when a task arrives, as the window ends there. Proposition 1 is
@@ -81,7 +82,7 @@ def specialists_needed(max_delay: Size, num_tasks: Size, failure: Failure, quant
         >>> theory.specialists_needed(max_delay=2, num_tasks=2, failure=0.3, quantile="binomial")  # P(A > 1) = 0.25
         1
     """
-    from scipy import special  # which takes longer to import than the paper
+    from scipy import special  # slow to import
 
     if quantile == "normal":
         mean = max_delay / num_tasks
@@ -110,7 +111,7 @@ def tail(max_delay: Size, num_tasks: Size, specialists: Specialists) -> float:
 def experts_needed(
     max_delay: Size, num_tasks: Size, failure: Failure, quantile: str = "normal", rule: str = "stated"
 ) -> int:
-    """Return M >= 1, enough experts to give one task its `specialists_needed`, with probability 1 - `failure`.
+    """Return how many experts M >= 1 give one task its `specialists_needed` with probability 1 - `failure`.
 
     - `stated`: N M_th ln(1/failure) rounded up, Proposition 1 with the constant 1.
     - `chernoff`: the smallest M > N M_th with exp(-(1 - N M_th / M)^2 M / (2 N)) < failure, as the proof requires: M^2
@@ -120,7 +121,7 @@ def experts_needed(
     A negative M_th, from a `failure` above 1/2, counts as 0.
 
     Source: Proposition 1 and Appendix B of `edge`.
-    Raises: as `specialists_needed`, or UnknownNameError for another `rule`.
+    Raises: the errors of `specialists_needed`, or UnknownNameError for another `rule`.
 
     Examples:
         >>> from moe_theory.edge import theory
@@ -167,13 +168,13 @@ def exploration_rounds(
 def proposition_4(
     pool_gaps: Gaps, ratio: linear.Ratio, loads: linear.Loads, round: linear.Rounds
 ) -> Float[Numbers, "*batch"]:
-    """Return E[G_T] of routing that ignores the task, for realised `loads` L_T^(m) after `round` = T tasks.
+    """Return E[G_T] under routing that ignores the task, for realised `loads` L_T^(m) after `round` = T tasks.
 
     It tends to the task gap as all loads grow, and experts without arrivals add nothing.
 
     Source: Proposition 4, (22), of `edge`.
-    Raises: InvalidValueError for loads that do not add up to `round`, as with dropped tasks or top-2 routing, or NaN
-        where they are traced.
+    Raises: InvalidValueError for loads that do not add up to `round`, as with dropped tasks or top-2 routing. If
+        these are traced, the result is NaN.
 
     Examples:
         >>> import numpy as np
@@ -198,7 +199,7 @@ def theorem_1(
     round: linear.Rounds,
     floor: Floor = 0.0,
 ) -> Float[Numbers, "*batch"]:
-    """Return an upper bound of E[G_T] under Algorithm 1, for realised `loads` L_T^(m) after `round` = T tasks.
+    """Return an upper bound on E[G_T] under Algorithm 1, for realised `loads` L_T^(m) after `round` = T tasks.
 
     Every task's error fades with r^(L_T - L_T1), and experts without arrivals add nothing.
 
@@ -206,8 +207,8 @@ def theorem_1(
         explored_loads: the loads at round min(T, T1).
         floor: the term G^4 = O(sigma_0^2), whose constant is open.
     Source: Theorem 1, (23), of `edge`.
-    Raises: InvalidValueError for loads that do not add up to `round`, as with dropped tasks or top-2 routing, or NaN
-        where they are traced.
+    Raises: InvalidValueError for loads that do not add up to `round`, as with dropped tasks or top-2 routing. If
+        these are traced, the result is NaN.
 
     Examples:
         >>> import numpy as np
@@ -235,6 +236,6 @@ def _with_spread(centres: Gaps, num_features: int, cluster_spread: ArrayLike) ->
 
 
 def _binomial_tail(counts, num_rounds, num_tasks):
-    from scipy import special  # which takes longer to import than the paper
+    from scipy import special  # slow to import
 
     return special.bdtrc(np.minimum(counts, num_rounds), num_rounds, 1 / num_tasks)

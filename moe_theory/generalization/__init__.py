@@ -1,8 +1,9 @@
 """Generalization of sparse Mixture-of-Experts: classifiers, their capacity, and bounds.
 
-In the tier `generalization:exact` gaps are known in closed form, with true risks of 1/2 by labels independent of the
+In the tier `generalization:exact` gaps have closed forms, and true risks are 1/2 because labels are independent of the
 inputs. `generalization:learned` trains classifiers, whose gap is a lower bound on the largest gap and so refutes no
-bound by itself. `corrected` has Theorem 1's corrections, also tested where one of their three terms is nearly reached.
+bound by itself. `corrected` has corrections of Theorem 1. They are also tested where one of their three terms is nearly
+tight.
 
 Source: J. Zhao, P. Wang, Z. Wang, "Generalization Error Analysis for Sparse Mixture-of-Experts", 2024.
 """
@@ -29,7 +30,7 @@ from moe_theory.generalization.training import learn as learn
 from moe_theory.generalization.training import system as system
 from moe_theory.generalization.training import true_risk as true_risk
 
-# The one place that names the paper: whatever lists papers asks for this.
+# The paper is named only here. All code that lists papers reads this constant.
 PAPER = Paper(
     name="generalization",
     package=__name__,
@@ -62,4 +63,4 @@ PAPER = Paper(
     },
     rank=2,
 )
-reading = PAPER.reading  # a reading by its name, as `reading("router-dimension")`
+reading = PAPER.reading  # returns a reading by its name, such as `reading("router-dimension")`

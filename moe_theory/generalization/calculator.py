@@ -1,6 +1,6 @@
-"""The bounds for one classifier: values, whether they are informative, and from how many samples on.
+"""The bounds for one classifier: their values, and from how many samples on they are informative.
 
-The loss is in [0, 1], and forms that do not apply are left out.
+The loss is in [0, 1]. Forms that do not apply are left out.
 """
 
 import dataclasses
@@ -16,8 +16,8 @@ from moe_theory.core.errors import InvalidValueError, unknown_name
 from moe_theory.generalization import certificate, complexity, corrected, theory
 
 DIMENSIONS = {"masks": "mask-dimension", "router": "router-dimension"}  # the readings of d_N
-BOTH = "both"  # readings, where they agree
-ANY = "any"  # experts and router of which only the number of weights is known
+BOTH = "both"  # readings that agree
+ANY = "any"  # experts or router, if only the number of weights is known
 FIXED = "fixed"
 LINEAR = "linear"
 NETWORK = "network"
@@ -26,9 +26,9 @@ HOLDS = "holds"
 CONDITIONAL = "conditional"
 REFUTED = "refuted"
 LEMMA_3 = "Lemma 3"
-GAP = "gap"  # what is bounded: risk less training error,
-RISK = "risk"  # or the risk itself
-# What a number needs to be quoted, besides what its form rests on.
+GAP = "gap"  # the bound is on the risk minus the training error
+RISK = "risk"  # the bound is on the risk itself
+# Hypotheses to quote with a number, besides those that its form rests on.
 LOSS = "loss"
 SAMPLES = "samples"
 ONE = "one"
@@ -50,16 +50,16 @@ class Setting:
     num_active: int = 2  # k
     num_samples: int = 60_000  # m
     num_features: int = 784  # d
-    expert_norm: float = 1.0  # B: linear experts have |w| <= B; of networks each matrix has Frobenius norm <= B
+    expert_norm: float = 1.0  # B: linear experts have |w| <= B, and matrices of networks have Frobenius norms <= B
     router_norm: float = 1.0  # W: rows of a linear router have |v| <= W
     feature_norm: float = 1.0  # c: |x| <= c
-    lipschitz: float = 1.0  # C, of the loss in the model's output
+    lipschitz: float = 1.0  # C, Lipschitz constant of the loss in the model's output
     delta: float = 0.05  # the probability with which a bound may fail
     router: str = LINEAR  # one of ROUTERS
     expert_widths: tuple[int, ...] = ()  # hidden units of expert networks, layer by layer
-    num_weights: int | None = None  # of a whole classifier of which nothing else is known; else what sizes say
-    bits: int = 32  # that a weight is stored in
-    training_error: float | None = None  # mean loss on the samples, with which bounds are on the risk
+    num_weights: int | None = None  # of a classifier of which nothing else is known; by default sizes decide
+    bits: int = 32  # bits that store one weight
+    training_error: float | None = None  # mean loss on the samples; if given, bounds are on the risk
     code_bits: int | None = None  # length of a prefix-free code of the trained weights
 
     def __post_init__(self) -> None:
@@ -99,11 +99,11 @@ class Setting:
 
 class Form(NamedTuple):
     name: str
-    at: Callable[[int], float]  # of m
+    at: Callable[[int], float]  # the bound at m samples
     needs: tuple[str, ...]  # its hypotheses, from LOSS to ERROR
-    dimension: str = ""  # of DIMENSIONS, or BOTH: whose d_N it uses; empty where it uses none
+    dimension: str = ""  # whose d_N it uses: one of DIMENSIONS, or BOTH; empty if it uses none
     natarajan: float | None = None  # d_N
-    status: str = HOLDS  # of the statement, for all classifiers: HOLDS, CONDITIONAL or REFUTED
+    status: str = HOLDS  # of the statement in general: HOLDS, CONDITIONAL or REFUTED
     rests_on: tuple[str, ...] = ()  # what it assumes: LEMMA_3
     bounds: str = GAP  # or RISK
 
@@ -118,12 +118,12 @@ class EvaluatedBound(NamedTuple):
     form: Form
     value: float  # at the setting's m; dimensionless, infinite where it overflows
     is_informative: bool  # below 1
-    smallest_num_samples: int | None  # m from which on it is informative; None where it is not up to 2^62
-    is_best: bool  # the smallest of those that hold unconditionally
+    smallest_num_samples: int | None  # smallest m at which it is informative; None if there is none up to 2^62
+    is_best: bool  # whether it is the smallest of those that hold unconditionally
 
 
-_RESTS_ON = {NETWORK: (LEMMA_3,)}  # by the experts
-_OF_CLASS = (LOSS, SAMPLES, LIPSCHITZ, OUTPUT, NORMS, ONE)  # of a class that is bounded by its norms
+_RESTS_ON = {NETWORK: (LEMMA_3,)}  # by the class of the experts
+_OF_CLASS = (LOSS, SAMPLES, LIPSCHITZ, OUTPUT, NORMS, ONE)  # for a class that is bounded by its norms
 
 
 def bound(**values: Any) -> list[EvaluatedBound]:
@@ -131,7 +131,8 @@ def bound(**values: Any) -> list[EvaluatedBound]:
 
     Args:
         values: fields of `calculator.Setting`.
-    Raises: InvalidValueError for values out of range or in contradiction, or UnknownNameError for another field.
+    Raises: InvalidValueError for values that are out of range or contradict each other, or UnknownNameError for another
+        field.
 
     Examples:
         >>> from moe_theory import generalization
@@ -253,7 +254,7 @@ def _corrected_forms(setting: Setting) -> Iterator[Form]:
         return corrected.fixed_router_complexity(setting.num_experts, num_samples, 1.0, *norms)  # |a(x)|^2 <= 1
 
     def product(num_samples: int) -> Any:
-        # A in place of B c: the proof needs R(H) <= A / sqrt(n) on any n inputs of an expert.
+        # A replaces B c, because the proof only needs R(H) <= A / sqrt(n) on any n inputs of an expert.
         return corrected.product_complexity(setting.num_experts, num_samples, rademacher(setting, 1))
 
     def lipschitz(num_samples: int) -> Any:
@@ -325,7 +326,7 @@ def _check_numbers(setting: Setting) -> None:
         require(Probability, training_error=setting.training_error)
     if setting.code_bits is not None and (setting.training_error is None or setting.code_bits < 0):
         raise InvalidValueError(
-            f"code_bits={setting.code_bits} must not be negative, and needs training_error beside it. Change one.",
+            f"code_bits={setting.code_bits} must be at least 0 and needs training_error too. Change one of them.",
             argument="code_bits",
         )
 
@@ -335,8 +336,8 @@ def _check_classes(setting: Setting) -> None:
         raise unknown_name("router", setting.router, ROUTERS)
     if setting.num_weights is not None and (setting.expert_widths or setting.router != LINEAR):
         raise InvalidValueError(
-            "num_weights is for a classifier of which nothing else is known, not even expert_widths or the router. "
-            "Drop one of both.",
+            "num_weights is for a classifier of which nothing else is known: it excludes expert_widths and a router. "
+            "Leave out num_weights or both of these.",
             argument="num_weights",
         )
     with np.errstate(over="ignore"):

@@ -1,14 +1,14 @@
 """A bound on the risk of one trained model, by the length of a code for its weights and its training error.
 
-Let a prefix-free code, fixed before the samples, have length L(h) in bits for each model h, so that the 2^-L(h) sum to
-at most 1 (Kraft). For one h, m independent samples and a loss in [0, 1], with risk p and mean loss q <= p on the
-samples, P(kl(q, p) >= x) <= exp(-m x) (Hoeffding 1963, Theorem 1), where kl(q, p) = q log(q/p) + (1 - q) log((1 - q)/(1
+A prefix-free code, fixed before the samples, describes model h in L(h) bits, so that the 2^-L(h) sum to at most 1
+(Kraft). For one h, m independent samples and a loss in [0, 1], with risk p and mean loss q <= p on the samples, P(kl(q,
+p) >= x) <= exp(-m x) (Hoeffding 1963, Theorem 1), where kl(q, p) = q log(q/p) + (1 - q) log((1 - q)/(1
 - p)). With x(h) = (L(h) log 2 + log(1/delta)) / m the failures of all models sum to at most delta. So with probability
-1 - delta kl(q, p) < x(h) for the trained model, and p is below the largest such number.
+    1 - delta the trained model has kl(q, p) < x(h), and p is below the largest number that satisfies this.
 
-The code describes all that training chose. For n weights of r levels that were fixed before it has n log2 r bits, for
-any weights 8 times the bytes that zlib compresses them into. A choice among N ways after seeing the samples costs
-log2 N bits more.
+The code describes all that training chose. Its length is n log2 r bits for n weights with r levels that were fixed
+before. For any weights it is 8 times the number of bytes after compression by zlib. A choice among N ways after seeing
+the samples costs log2 N bits more.
 """
 
 import math
@@ -20,7 +20,7 @@ __all__ = ["certificate"]
 
 
 def certificate(num_bits: int, training_error: float, num_samples: int, delta: float = 0.05) -> float:
-    """Return the largest risk, with probability 1 - delta, of a model that a prefix-free code describes in `num_bits`.
+    """Bound a model's risk with probability 1 - delta, given the `num_bits` that describe it in a prefix-free code.
 
     Args:
         training_error: mean loss on the m samples, in [0, 1].
@@ -37,16 +37,16 @@ def certificate(num_bits: int, training_error: float, num_samples: int, delta: f
     require(OpenProbability, delta=delta)
     if num_bits < 0:
         raise InvalidValueError(
-            f"num_bits={num_bits} must not be negative: it is the length of a code. Raise it.", argument="num_bits"
+            f"num_bits={num_bits} is the length of a code, so it must be at least 0. Raise it.", argument="num_bits"
         )
     nats = num_bits * math.log(2) + math.log(1 / delta)
     return largest_risk(training_error, nats / num_samples)
 
 
 def largest_risk(training_error: float, divergence: float) -> float:
-    """Return the largest p with kl(q, p) <= `divergence` for q the training error, rounded up.
+    """Return the largest p with kl(q, p) <= `divergence`, rounded up, where q is the training error.
 
-    Source: inversion of the binary kl divergence by bisection, as it increases in p >= q.
+    Source: bisection, because the binary kl divergence increases in p >= q.
     """
     low = training_error
     high = 1.0

@@ -56,7 +56,7 @@ ROUTERS = ("fixed", "linear", "network", "free")  # one function; rows v_j; a Re
 
 
 def constants(num_samples: int) -> float:
-    """Return R_m of the two constant functions {+1, -1}: E|S_m| / m, with S_m a sum of m fair signs, for any sample.
+    """Return R_m of the two constant functions {+1, -1}: E|S_m| / m for any sample, where S_m is a sum of m fair signs.
 
     One more sign changes |S_t| by 1 where S_t = 0 and by 0 on average elsewhere, so E|S_m| is the sum of P(S_t = 0)
     over t < m. It is 2n binom(2n, n) / 4^n = (2 / sqrt(pi)) Gamma(n + 1/2) / Gamma(n) with n = ceil(m/2), and R_m about
@@ -82,10 +82,10 @@ def natarajan(
     reading: str = "mask-dimension",
     num_parameters: int | None = None,
 ) -> float:
-    """Return an upper bound on d_N of a class of top-k routers (5), a number of points.
+    """Return an upper bound on d_N, in points, of a class of top-k routers (5).
 
-    A class with one function, or one mask, shatters nothing: 0 for "fixed", and under "mask-dimension" for k = T.
-    "linear" is proved in the module's docstring, "network" is Lemma 2 with the constant 1 in its O(). "free" is any
+    A class with one function, or one mask, shatters nothing, so d_N is 0 for "fixed", and under "mask-dimension" for k
+    = T. The module's docstring proves "linear". "network" is Lemma 2 with the constant 1 in its O(). "free" means any
     function of x, without a finite d_N for two or more labels.
 
     Args:
@@ -115,7 +115,7 @@ def natarajan(
     if router == "network":
         if num_parameters is None:
             raise InvalidValueError(
-                "num_parameters must be given for router='network': Lemma 2 is in p. Give it.",
+                "num_parameters must be set for router='network', because Lemma 2 depends on it. Set it.",
                 argument="num_parameters",
             )
         require(Count, num_parameters=num_parameters)

@@ -1,9 +1,9 @@
 """Corrections of Theorem 1 and its lemmas, with proofs here or in `statements/proofs`.
 
-T experts, k active, m i.i.d. samples, a loss in [0, 1] that is C-Lipschitz in the model's output. Linear experts w_j.x
-with |w_j| <= B, linear routers with logits v_j.x, |v_j| <= W, inputs with |x| <= c. R_S(F) is the empirical Rademacher
-complexity E_sigma sup_f (1/m) sum_i sigma_i f(x_i). Everything is float64 on the host, dimensionless, and sizes may be
-arrays. Arguments outside their domains raise InvalidValueError.
+There are T experts, k of them active, and m i.i.d. samples. The loss is in [0, 1] and C-Lipschitz in the model's
+output. Linear experts are w_j.x with |w_j| <= B, linear routers have logits v_j.x with |v_j| <= W, and inputs have |x|
+<= c. R_S(F) is the empirical Rademacher complexity E_sigma sup_f (1/m) sum_i sigma_i f(x_i). Everything is float64 on
+the host, dimensionless, and sizes may be arrays. Arguments outside their domains raise InvalidValueError.
 
 Examples:
     >>> from moe_theory.generalization import corrected
@@ -56,14 +56,14 @@ __all__ = [
     "lipschitz_complexity", "log_mask_patterns", "log_network_patterns", "network_complexity", "product_complexity",
     "relu_capacity", "stored", "tail", "uniform",
 ]  # fmt: skip
-__dir__ = __all__.copy  # what `dir` shows: no imports
+__dir__ = __all__.copy  # the names that `dir` shows, without imports
 
 
 ActiveSize = Annotated[int, Whole(1), FEW_ACTIVE]
 Delta = Annotated[float, A_PROBABILITY]
 LayerNorms = Annotated[Sequence[float], Within(low=0)]
 
-EPSILONS = (1e-9, 2.0)  # in units of B c: the range of cover radii that `covering` minimises over
+EPSILONS = (1e-9, 2.0)  # in units of B c: `covering` minimises over cover radii in this range
 
 
 @checked
@@ -93,9 +93,9 @@ def _spread(log_count: Real, num_samples: Real, delta: Real) -> np.ndarray:
 def log_mask_patterns(num_experts: Counts, num_active: Active, num_samples: Counts, num_features: Counts) -> Real:
     """Return log Gamma(m) for the top-k mask patterns that linear routers can give m inputs with d features.
 
-    It is (T-1) d log(e m T / (2d)), Sauer and Shelah's count of the signs of the N = m T(T-1)/2 differences of logits,
-    linear in D = (T-1) d parameters, once N >= D. It is at most m log binom(T, k), and 0 at k = T. Ties go to the lower
-    index.
+    For N >= D it is (T-1) d log(e m T / (2d)), by which Sauer and Shelah count the signs of the N = m T(T-1)/2
+    differences of logits, which are linear in D = (T-1) d parameters. It is at most m log binom(T, k), and 0 at k = T.
+    Ties go to the lower index.
 
     Source: replaces Eq. (16). Derivation in `proofs/remark_masks.py`.
     """
@@ -116,7 +116,7 @@ def fixed_router_complexity(
     expert_norm: Amounts = 1.0,
     feature_norm: Amounts = 1.0,
 ) -> Real:
-    """Return an upper bound on R_S(F|a) for a given router a: B c sqrt(T A / m), A the sample mean of |a(x_i)|^2.
+    """Return B c sqrt(T A / m), a bound on R_S(F|a) for a given router a, where A is the sample mean of |a(x_i)|^2.
 
     With k active experts 1/k <= A <= 1. It is at most B c, as a(x) is a convex combination.
 
@@ -130,7 +130,7 @@ def fixed_router_complexity(
 def cells_complexity(num_experts: Size, num_samples: Size) -> float:
     """Return the exact R_m(F|a) of experts +1 and -1 in T cells, each of which has probability 1/T.
 
-    The supremum is (1/m) sum_j |S_j| with S_j a sum of n_j signs, n_j ~ Binomial(m, 1/T). So its mean is (T/m)
+    The supremum is (1/m) sum_j |S_j|, where S_j is a sum of n_j signs and n_j ~ Binomial(m, 1/T). So its mean is (T/m)
     E[|S_n|]. E|S_n| = n binom(n - 1, floor((n - 1)/2)) / 2^(n - 1) is equal for n = 2j and 2j - 1.
 
     Source: replaces Eqs. (29) to (32) for a given router.
@@ -174,13 +174,13 @@ def lipschitz_complexity(
     1. Its gradient in h is the softmax a, of norm at most 1. In g it is a_j (h_j - phi), whose square norm is at most
        (B c)^2 / 2: for h_j = +-B c with weight p on the + side it is at most 2 p^2 (1 - p)^2 (2 B c)^2, largest at p =
        1/2, and the square norm is convex in each h_j.
-    2. In the coordinates (s h, t g), phi is then Lipschitz with the constant sqrt(1/s^2 + (B c)^2 / (2 t^2)). By
-       Maurer's vector contraction (2016) R_S(F|mu) <= sqrt(2) sqrt(1/s^2 + (B c)^2 / (2 t^2)) (s H' + t G') with
-       H' = E sup (1/m) sum_ij sigma_ij w_j.x_i over selected pairs <= (B c/m) sum_j sqrt(n_j) with sum_j n_j = k m, so
-       H' <= B c sqrt(k min(T, k m) / m), and G' the same with W.
-    3. The least over s and t is (H'^(2/3) + (B c G' / sqrt(2))^(2/3))^(3/2), by Hoelder.
-    At k = 1 the gates are 1, and `product_complexity` follows without the factor sqrt(2). It is at most B c, as outputs
-    are convex combinations.
+    2. In the coordinates (s h, t g), phi then has the Lipschitz constant sqrt(1/s^2 + (B c)^2 / (2 t^2)). By Maurer's
+       vector contraction (2016) R_S(F|mu) <= sqrt(2) sqrt(1/s^2 + (B c)^2 / (2 t^2)) (s H' + t G') with H' = E sup
+       (1/m) sum_ij sigma_ij w_j.x_i over selected pairs <= (B c/m) sum_j sqrt(n_j) with sum_j n_j = k m, so H' <= B c
+       sqrt(k min(T, k m) / m), and G' the same with W.
+    3. The least over s and t is (H'^(2/3) + (B c G' / sqrt(2))^(2/3))^(3/2), by Hoelder. At k = 1 the gates are 1, and
+    `product_complexity` follows without the factor sqrt(2). The result is at most B c, because outputs are convex
+    combinations.
 
     Source: replaces Eqs. (29) to (32) for k >= 2.
     """
@@ -205,8 +205,8 @@ def _mixed(
 def relu_capacity(layer_norms: LayerNorms, feature_norm: Amount = 1.0) -> float:
     """Return A with R_S <= A / sqrt(n) on any n inputs |x| <= c.
 
-    A is c prod_l F_l (sqrt(2 log(2) L) + 1), and c F for one layer. Networks have ReLU, no biases and one output, and
-    their L layers have Frobenius norms of at most F_l: Theorem 1 of N. Golowich, A. Rakhlin, O. Shamir,
+    A is c prod_l F_l (sqrt(2 log(2) L) + 1), and c F for one layer. The networks have ReLUs, no biases, one output, and
+    L layers with Frobenius norms of at most F_l. This is Theorem 1 of N. Golowich, A. Rakhlin, O. Shamir,
     "Size-independent sample complexity of neural networks" (2018).
 
     Source: replaces Lemma 3, which has no logarithms.
@@ -228,9 +228,9 @@ def network_complexity(
     """Return rho for any k and ReLU networks as experts and router, by their layers' Frobenius norms.
 
     It is `lipschitz_complexity` with `relu_capacity` in place of B c and W c, and outputs within +-c prod_l F_l. Steps
-    1 and 2 there use no more. The norm of the router's last layer is of one row, for one logit. The gates of a given
-    router (no `router_norms`) are in [0, 1] and multiply signs, which does not raise a complexity (contraction): A
-    sqrt(k min(T, k m) / m).
+    1 and 2 there need nothing else. The norm of the router's last layer is that of one row, for one logit. The gates of
+    a given router (no `router_norms`) are in [0, 1] and multiply signs, which does not raise a complexity
+    (contraction): A sqrt(k min(T, k m) / m).
 
     Source: replaces Eqs. (29) to (32) for networks.
     """
@@ -248,7 +248,7 @@ def log_network_patterns(
     num_features: Size,
     widths: Annotated[Sequence[int], Whole(1)],
 ) -> float:
-    """Return log Gamma(m) of a ReLU network as router, without biases and with hidden layers of these widths.
+    """Return log Gamma(m) for a ReLU network as the router, without biases and with hidden layers of these widths.
 
     Its logits are polynomials in the weights where the signs of all units before them are known. Layer by layer, of the
     m n_i inputs to the units of layer i, polynomials of degree i in the w_i weights up to there, at most 2 (2 e m n_i i
@@ -275,10 +275,10 @@ def log_network_patterns(
 
 @checked
 def stored(num_weights: Counts, bits: Counts, num_samples: Counts, delta: Deltas = 0.05) -> Real:
-    """Return sqrt((p b log 2 + log(2/delta)) / (2m)), for any classifier whose p weights are stored in b bits each.
+    """Return sqrt((p b log 2 + log(2/delta)) / (2m)), a bound for any classifier that stores p weights in b bits each.
 
-    There are 2^(p b) of them, each with |L_S - L_D| >= x with probability at most 2 exp(-2 m x^2) (Hoeffding). It
-    assumes only independent samples and a loss in [0, 1].
+    There are 2^(p b) such classifiers, and for each |L_S - L_D| >= x has probability at most 2 exp(-2 m x^2)
+    (Hoeffding). This needs only independent samples and a loss in [0, 1].
 
     Source: replaces Eq. (8) and (9) for experts and routers of any kind.
     """
@@ -374,7 +374,7 @@ def bounds(
 
 @checked
 def tail(num_samples: Counts, excess: Amounts) -> Real:
-    """Return exp(-m x^2), a bound on P(phi(S, S') - E phi >= x), of McDiarmid's inequality for 2m samples.
+    """Return exp(-m x^2), a bound on P(phi(S, S') - E phi >= x) by McDiarmid's inequality for 2m samples.
 
     Source: replaces Eq. (20). Derivation in `proofs/equation_20.py`.
     """

@@ -16,8 +16,8 @@ from moe_theory.core.system import simulate_batch
 from moe_theory.generalization import complexity, instances, theory
 from moe_theory.generalization.model import LIPSCHITZ, Dims, Params
 
-GRANTED = 1.0  # d_N in the bound; a class of one router has 0
-ERROR = 0.05  # of the intervals of frequencies
+GRANTED = 1.0  # d_N in the bound; in fact a class of one router has 0
+ERROR = 0.05  # confidence level of the intervals of frequencies
 
 
 class Counterexample(NamedTuple):
@@ -26,7 +26,7 @@ class Counterexample(NamedTuple):
     gap: Float[np.ndarray, " draws"]  # sup_f |L_S(f) - L_D(f)| of each sample
     bound: float  # Theorem 1
     frequency: float  # share of samples whose gap exceeds `bound`
-    interval: tuple[float, float]  # Clopper-Pearson, 95 %, for the probability of that
+    interval: tuple[float, float]  # 95 % interval (Clopper-Pearson) for the probability of exceeding `bound`
     refutes: bool  # whether the lower end exceeds `delta`
     delta: float
     rademacher: float  # R_m(H)
@@ -37,11 +37,11 @@ def fixed_router(
 ) -> Counterexample:
     """Return a counterexample under both readings of d_N: one router, k = 1, two experts.
 
-    x is uniform on [0, 1], the router sends it to the expert floor(T x), and H = {+1, -1}, the constants. The best f
-    takes the majority in each cell, so the gap is sum_j |S_j| / (2m), S_j the sum of the labels in cell j.
+    x is uniform on [0, 1], the router sends it to the expert floor(T x), and H has the constants +1 and -1. The best f
+    takes the majority in each cell, so the gap is sum_j |S_j| / (2m), where S_j is the sum of the labels in cell j.
 
-    The bound has R_m(H) = E|S| / m, exact, for the sum S of m signs. One router has d_N = 0 under both readings. The
-    bound has the larger `GRANTED` in its place.
+    The bound uses the exact R_m(H) = E|S| / m for the sum S of m signs. A single router has d_N = 0 under both
+    readings, but the bound uses the larger `GRANTED`.
 
     Source: against Theorem 1 and Eq. (23).
     Raises: InvalidValueError for sizes below 1, a delta outside (0, 1) or an invalid key.
@@ -57,7 +57,7 @@ def fixed_router(
     require(Count, num_samples=num_samples, num_draws=num_draws)
     if np.ndim(delta):
         raise InvalidValueError(
-            f"delta={delta} must be one number: a frequency is compared with it. Give one.", argument="delta"
+            f"delta={delta} must be one number, because a frequency is compared with it. Pass one.", argument="delta"
         )
     require(OpenProbability, delta=delta)
     from moe_theory.verification.intervals import clopper_pearson  # takes a second to import

@@ -1,7 +1,7 @@
 """Distributions of samples on which the true risk of any classifier is exact.
 
-Inputs have |x| <= 1 and labels are -1 or 1. Random labels are fair coins, so every risk is 1/2. A teacher and the
-digits have inputs uniform on a finite population, with exact means.
+Inputs have |x| <= 1 and labels are -1 or 1. Random labels are fair coins, so every risk is 1/2. Inputs of the teacher
+and of the digits are uniform on a finite population, whose means are exact.
 """
 
 import functools
@@ -25,7 +25,7 @@ DATA = (RANDOM_LABELS, TEACHER, DIGITS)
 DIGITS_PIXELS = 64
 POPULATION_SIZE = 2048  # inputs of the teacher's population
 TEACHER_EXPERTS = 4
-TEACHER_NORM = 8.0  # W of the teacher's router; any positive number routes alike, as one expert is active
+TEACHER_NORM = 8.0  # W of the teacher's router; any positive number gives the same routes, because one expert is active
 
 
 class Sample(NamedTuple):
@@ -37,7 +37,6 @@ class Sample(NamedTuple):
 
 
 def check_data(dims: Dims, data: str) -> None:
-    """Raise UnknownNameError for unknown data, or InvalidValueError for `dims` that do not fit."""
     if data not in DATA:
         raise unknown_name("data", data, DATA)
     if data == DIGITS and dims.num_features != DIGITS_PIXELS:
@@ -79,13 +78,12 @@ def population(dims: Dims, data: str) -> np.ndarray:
 
 
 def draw_teacher(key: Key[Array, ""], dims: Dims) -> ClassifierWeights:
-    """Draw a sparse MoE of `TEACHER_EXPERTS` linear experts, one active, whose sign labels inputs."""
+    """Draw a sparse MoE of `TEACHER_EXPERTS` linear experts with one active. Its output's sign labels inputs."""
     teacher_dims = Dims(TEACHER_EXPERTS, dims.num_features, 1)
     return model.draw_weights(key, teacher_dims, Params(TEACHER_EXPERTS, 1, 1, router_norm=TEACHER_NORM))
 
 
 def teacher_labels(teacher: ClassifierWeights | None, features: Float[Array, "m d"]) -> Float[Array, " m"]:
-    """Return the sign of the teacher's output, 1 at 0."""
     assert teacher is not None
     outputs = model.outputs(teacher, features, 1, TEACHER_EXPERTS)
     labels = jnp.where(outputs < 0, jnp.asarray(-1, outputs.dtype), jnp.asarray(1, outputs.dtype))
@@ -100,7 +98,7 @@ def true_risk(
     teacher: ClassifierWeights | None = None,
     label_noise: Scalar = 0.0,
 ) -> Float[Array, ""]:
-    """Return the exact L_D(f) of the ramp loss, a mean over the population and its labels.
+    """Return the exact L_D(f) of the ramp loss, as a mean over the population and its labels.
 
     It is 1/2 for random labels, as (l(1, f) + l(-1, f))/2 = 1/2 for every f.
     """

@@ -1,4 +1,4 @@
-"""The runs of claims and figures."""
+"""Runs that claims and figures share."""
 
 import dataclasses
 import itertools
@@ -32,15 +32,14 @@ from moe_theory.verification.statement import identity
 
 EXACT = "exact"
 LEARNED = "learned"
-TO_ROUNDING = identity(within=1e-5)  # of sums in float32 of numbers that are below 100
-EXACTLY = identity(within=1e-9)  # of logarithms in float64
+TO_ROUNDING = identity(within=1e-5)  # for float32 sums of numbers below 100
+EXACTLY = identity(within=1e-9)  # for float64 logarithms
 SYMBOLS = {"T": "num_experts", "k": "num_active", "m": "num_samples", "W": "router_norm"}
 ClassCapacity = Mapping[str, Any]  # values by the paper's symbols
-Settings = Mapping[str, Overrides]  # overrides of the parameters, by the cells' names
+Settings = Mapping[str, Overrides]  # cells' names -> overrides of the parameters
 
 
 def cell_name(**sizes: float) -> str:
-    """Return the name of the cell with these sizes, such as "T = 4, m = 100"."""
     return ", ".join(f"{symbol} = {value:g}" for symbol, value in sizes.items())
 
 
@@ -64,13 +63,13 @@ def _trained(name: str, dims: Dims, settings: Settings, num_rounds: int, source:
     return Experiment(name, dims, run, settings, num_rounds, num_rounds, gap, 256, tier=LEARNED)
 
 
-# Fixed cells on [0, 1], k = 1, experts +1 or -1 (counterexample A, and what it becomes as m or T grows).
+# Fixed cells on [0, 1], with k = 1 and experts +1 or -1 (counterexample A, and its limits as m or T grows).
 FIXED_SAMPLES = 500
 FIXED_EXPERTS = 5000
 PER_SAMPLE = 10  # experts per sample along the grid of m
 GROWING_SAMPLES = (128, 256, 512, 1024)
 GROWING_EXPERTS = (4, 8, 16, 32, 64)  # at the largest m
-# where 2 C rho is tightest while below 1
+# sizes at which 2 C rho is tightest while below 1
 MEMORISED_SAMPLES = 1000
 MEMORISED_PER_SAMPLE = 4
 CELL_SIZES = (
@@ -89,10 +88,11 @@ FEW_CELLS = _drawn(
     Dims(FEW_CELL_EXPERTS[-1], 1, FEW_CELL_SAMPLES),
     _settings(({"T": T} for T in FEW_CELL_EXPERTS), k=1, m=FEW_CELL_SAMPLES),
     1024,
-)  # By T, gaps near the middle of their distribution, where neither side of ghost sampling is 0 or 1.
+)  # T -> gaps near the middle of their distribution, where neither side of ghost sampling is 0 or 1.
 CELL_GAPS = {16: (0.1, 0.12), 64: (0.15, 0.2)}
 
-# A learned router on one coordinate, k = 1, experts in a ball (counterexample B, with fewer samples: they cost time).
+# A learned router on one coordinate, with k = 1 and experts in a ball (counterexample B with fewer samples, to save
+# time).
 LEARNED_EXPERTS = 64
 LEARNED_FEATURES = 2
 
@@ -103,18 +103,16 @@ def _learned_cells(name: str, num_samples: int, replicates: int) -> Experiment:
 
 
 LEARNED_CELLS = _learned_cells("learned-cells", 100_000, 64)
-FEWER_LEARNED_CELLS = _learned_cells("learned-cells-of-fewer", 6400, 512)  # where the corrected bound is as informative
+FEWER_LEARNED_CELLS = _learned_cells("learned-cells-of-fewer", 6400, 512)  # the corrected bound is as informative here
 
-# A dense mixture of two with a free router (counterexample C).
+# A dense mixture of two experts with a free router (counterexample C).
 DENSE = _drawn("dense", dense, Dims(2, 1, 1000), _settings([{"T": 2, "m": 1000}], needs_reading=True, k=2), 2048)
 
-# One function with a fair coin for its loss.
 SINGLE = _drawn("single", coin, Dims(1, 1, 1000), _settings([{"T": 1, "m": 1000}], k=1), 4096)
 (SINGLE_CELL,) = SINGLE.cells
 COIN_SAMPLES = (25, 100)
 COIN = _drawn("coin", coin, Dims(1, 1, COIN_SAMPLES[-1]), _settings(({"m": m} for m in COIN_SAMPLES), T=1, k=1), 32768)
 
-# T masks of k functions each at m samples.
 CLASS_SIZES = ((2, 1, 8), (8, 1, 8), (8, 8, 8), (4, 2, 5))
 CLASS_DIMS = Dims(max_experts=8, num_features=1, max_samples=8)
 CLASSES = _drawn(
@@ -123,7 +121,6 @@ CLASSES = _drawn(
 
 FREE_SAMPLES = Size("num_samples", 1, CLASS_DIMS.max_samples)  # of finite classes
 
-# T labels, and masks of k of T experts.
 LABELING_SIZES = ((2, 1), (3, 1), (3, 2))
 LABELING_DIMS = Dims(max_experts=3, num_features=2, max_samples=4)
 
@@ -142,10 +139,10 @@ LONE_POINT = _drawn(
     "lone-points", lone_points, Dims(2, 1, LONE_SAMPLES), _settings([{"m": LONE_SAMPLES}], T=2, k=1), 64
 )
 (LONE_CELL,) = LONE_POINT.cells
-FORMULA = Selection(LONE_POINT, (LONE_CELL,), is_computed=True)  # for claims on formulas, a cheap run that they ignore
+FORMULA = Selection(LONE_POINT, (LONE_CELL,), is_computed=True)  # a cheap run, which claims on formulas ignore
 
-# A given linear router: over T at k = 1, and over k at T = 8 with gates that are nearly even (W = 1) and far from it
-# (W = 8). At k = 1 all gates are 1 whatever W, which then does not name the cell.
+# A given linear router, over T at k = 1, and over k at T = 8 with gates that are nearly even (W = 1) or far from even
+# (W = 8). At k = 1 all gates are 1 for any W, so cells are not named after W.
 ROUTER_SAMPLES = 128
 ROUTER_EXPERTS = (2, 4, 8, 16, 32)
 SPARSE_EXPERTS = 8
@@ -171,7 +168,7 @@ def router_name(num_experts: int, num_active: int, router_norm: float) -> str:
     return cell_name(**sizes, W=router_norm)
 
 
-# Experts of one hidden layer, fitted to fair coins: a lower estimate of the complexity of networks.
+# Experts with one hidden layer, fitted to fair coins, give a lower estimate of the complexity of networks.
 NETWORK_SAMPLES = (32, 128)
 NETWORK_WIDTH = 4
 NETWORK_DIMS = Dims(max_experts=1, num_features=8, max_samples=NETWORK_SAMPLES[-1], expert_width=NETWORK_WIDTH)
@@ -187,8 +184,8 @@ NETWORKS = Experiment(
     tier=LEARNED,
 )
 
-# Random labels learned by linear experts and routers: the configurations that the bounds must hold in together; some of
-# them with 1 < k < T and enough samples for the bounds to be informative.
+# Random labels learned by linear experts and routers. The bounds must hold in all these configurations together. Some
+# have 1 < k < T and enough samples for the bounds to be informative.
 FIT_FEATURES = 2
 FIT_ACTIVE = {1: (1,), 2: (1, 2), 4: (1, 2, 4), 8: (1, 2, 4, 8)}  # k by T
 FIT_SAMPLES = (64, 128, 256, 512, 1024)
@@ -209,7 +206,7 @@ MANY_FITS = _trained(
     "random-labels-many", Dims(8, FIT_FEATURES, 8192), _settings(MANY_SIZES, learning_rate=FIT_RATE), num_rounds=30
 )
 
-# An ordinary dense mixture: k = T = 32 linear experts, router rows of norm 100.
+# An ordinary dense mixture of k = T = 32 linear experts with router rows of norm 100.
 NATURAL_EXPERTS = 32
 NATURAL_FEATURES = 10
 NATURAL = _trained(
@@ -221,8 +218,8 @@ NATURAL = _trained(
     num_rounds=150,
 )
 
-# Classifiers trained on a teacher's labels, one in ten of them flipped, and on digits, odd or even, where the corrected
-# bounds are informative. The masks' d_N is the smaller one, so that what holds with it holds under either reading.
+# Classifiers trained on a teacher's labels, of which one in ten is flipped, or to tell odd from even digits. The
+# corrected bounds are informative here. They use the masks' d_N, the smaller one, so that they hold in either reading.
 TRAINED_SIZES = tuple({"T": 2, "k": k, "m": 1024, "W": 1.0} for k in (1, 2))
 TRAINED_FEATURES = {TEACHER: 8, DIGITS: 64}  # pixels of the bundled digits
 TRAINED = {
@@ -254,12 +251,10 @@ def delta_of(run: Run) -> float:
 
 
 def difference(run: Run) -> Float[np.ndarray, " B"]:
-    """Return L_S - L_S' of the one function of `COIN`."""
     return shown(run, "risk") - shown(run, "ghost")
 
 
 def is_beyond(run: Run, name: str, gaps: Iterable[float]) -> Float[np.ndarray, "V B"]:
-    """Return whether a recorded gap is above each of these, 0 or 1."""
     return (shown(run, name) > np.array(gaps)[:, None]).astype(np.float64)
 
 
@@ -275,13 +270,13 @@ def every(experiment: Experiment) -> Selection:
 
 
 def learned_gap(num_experts: int, num_samples: float, share: float = 1.0) -> float:
-    """Return the gap of `instances.learned_cells` with equal cells, m a multiple of T, the same for every sample.
+    """Return the gap of every sample of `instances.learned_cells` with equal cells, where m is a multiple of T.
 
-    An input has an arbitrarily small coordinate and a constant, for a linear router with arbitrarily large weights. It
-    also has a random one of m^3 orthonormal vectors, for the experts of norm sqrt(m/T). Two of m inputs share a vector
-    with probability at most 1 / (2m).
+    The linear router sees an arbitrarily small coordinate and a constant, and has arbitrarily large weights. The
+    experts, of norm sqrt(m/T), see one of m^3 orthonormal vectors at random. Two of m inputs share a vector with
+    probability at most 1 / (2m).
     """
-    counts = np.array([num_samples / num_experts])  # of one cell; all are alike
+    counts = np.array([num_samples / num_experts])  # in one cell; all cells are equal
     return float(num_experts * ball_gap(counts, share**2 * counts[0], np.float64(num_samples)))
 
 
@@ -304,13 +299,13 @@ def best_gaps(
         )
         for name, (dims, params) in settings.items()
     ]
-    width = max(1, min(8, replicates))  # chunks are padded, and replicates few
+    width = max(1, min(8, replicates))  # chunks are padded, and there are few replicates
     runs = run_cells(parts, replicates, seed=seed, width=width, progress=progress, what=words)
     return {name: run.records.astype(np.float64).max(axis=0) for name, run in runs.items()}
 
 
 def theorem_1_at(params: Any, rademacher: float, router: str, num_features: int, least_natarajan: float = 0.0) -> float:
-    """Return (23) of a cell with routers of this class, at least with `least_natarajan`."""
+    """Return (23) for a cell with routers of this class, with d_N at least `least_natarajan`."""
     sizes = sizes_of(params)
     reading = "router-dimension" if params.whole_router else "mask-dimension"
     dimension = max(complexity.natarajan(router, *sizes[:2], num_features, reading), least_natarajan)
@@ -318,7 +313,7 @@ def theorem_1_at(params: Any, rademacher: float, router: str, num_features: int,
 
 
 def corrected_bounds_at(params: Any, num_features: int, share: float = 1.0) -> corrected.LinearBounds:
-    """Return the bounds that hold for linear experts and routers, at `share` of the cell's delta."""
+    """Return the bounds that hold for linear experts and routers, at the fraction `share` of the cell's delta."""
     norms = (float(params.expert_norm), 1.0, float(params.router_norm))
     return corrected.bounds(*sizes_of(params), num_features, *norms, LIPSCHITZ, share * float(params.delta))
 

@@ -1,7 +1,7 @@
-"""Instances for the paper's statements, as systems of one round that draws an instance.
+"""Instances for the paper's statements, as systems whose only round draws an instance.
 
 `cells`, `learned_cells`, `dense` and `coin` draw a sample, with the ramp loss l(y, f) = clip((1 - y f)/2, 0, 1). Labels
-are fair coins, independent of the inputs, so that L_D(f) = 1/2 for every f, as l(1, f) + l(-1, f) = 1. The gap, sup_f
+are fair coins, independent of the inputs. So L_D(f) = 1/2 for every f, because l(1, f) + l(-1, f) = 1. The gap, sup_f
 |L_S(f) - L_D(f)|, is exact where the best f on a sample is known in closed form.
 
 `linear_router`, `function_classes`, `labelings` and `lone_points` enumerate every supremum and mean over signs.
@@ -27,13 +27,13 @@ from moe_theory.core.system import System
 from moe_theory.generalization import model
 from moe_theory.generalization.model import Dims, Params
 
-DENSE_LOGIT = 16.0  # difference of the two logits of `dense`: the gates are 1e-7 from 0 and 1
+DENSE_LOGIT = 16.0  # difference of the two logits of `dense`, with gates 1e-7 from 0 and 1
 NUM_SIGNS = 16  # sign vectors per sample, which cost less than another sample
-LOG_SCALES = (-1.5, 2.5)  # range of the log scale of functions, so that the ramp clips nothing, or most
+LOG_SCALES = (-1.5, 2.5)  # range of the functions' log scale, at whose ends the ramp clips nothing or most values
 NUM_MIXTURES = 16
 NUM_ROUTERS = 256
-NUM_INPUTS = 2**32  # of `lone_points`
-NUM_LONE = 4  # of `lone_points`
+NUM_INPUTS = 2**32  # used by `lone_points`
+NUM_LONE = 4  # used by `lone_points`
 
 
 class State(NamedTuple):
@@ -41,7 +41,7 @@ class State(NamedTuple):
 
 
 def one_round(draw: Callable[[Dims, Key[Array, ""], Params], NamedTuple]) -> Callable[[Dims], System]:
-    """Make a system, the same object for equal sizes, of a function that draws an instance, anew in every round."""
+    """Make a system whose every round draws a new instance with `draw`. Equal sizes give the same object."""
 
     @functools.lru_cache
     def build(dims: Dims) -> System:
@@ -59,7 +59,7 @@ def one_round(draw: Callable[[Dims, Key[Array, ""], Params], NamedTuple]) -> Cal
 
 
 class Cells(NamedTuple):
-    """Observables of `cells`: S_j is the sum of the labels in cell j, S'_j the ghost sample's, n_j the count."""
+    """Observables of `cells`. S_j sums the n_j labels in cell j, and S'_j does so for the ghost sample."""
 
     gap: Float[Array, ""]  # sup_f |L_S - L_D| = sum_j |S_j| / (2m)
     paired_gap: Float[Array, ""]  # phi(S, S') of (17) = sup_f |L_S - L_S'| = sum_j |S_j - S'_j| / (2m)
@@ -69,7 +69,7 @@ class Cells(NamedTuple):
 
 
 class Gap(NamedTuple):
-    gap: Float[Array, ""]  # sup_f |L_S - L_D|; of `lone_points` sup_f |L_S - L_S'| over all masks
+    gap: Float[Array, ""]  # sup_f |L_S - L_D|; for `lone_points` sup_f |L_S - L_S'| over all masks
 
 
 class Coin(NamedTuple):
@@ -79,7 +79,7 @@ class Coin(NamedTuple):
 
 @one_round
 def cells(dims: Dims, key: Key[Array, ""], params: Params) -> Cells:
-    """Return counterexample A: a fixed router, k = 1, and experts +1 or -1 in cells floor(T x)."""
+    """Return counterexample A: a fixed router with k = 1, and experts +1 or -1 in cells floor(T x)."""
     inputs, labels = draw_cells(key, dims.max_samples)
     is_drawn = jnp.arange(dims.max_samples) < params.num_samples
     labels = labels * is_drawn[:, None]
@@ -106,10 +106,10 @@ def cells(dims: Dims, key: Key[Array, ""], params: Params) -> Cells:
 
 @one_round
 def learned_cells(dims: Dims, key: Key[Array, ""], params: Params) -> Gap:
-    """Return counterexample B: a learned linear router, k = 1, and experts in a ball of an RKHS.
+    """Return counterexample B: a learned linear router with k = 1, and experts in a ball of an RKHS.
 
-    The gap is sum_j n_j min(1, B/sqrt(n_j)) / (2m) with B = sqrt(m/T), 1/2 where T divides m. Router lines cut the z
-    axis at the sample's quantiles.
+    The gap is sum_j n_j min(1, B/sqrt(n_j)) / (2m) with B = sqrt(m/T), which is 1/2 if T divides m. Router lines cut
+    the z axis at the sample's quantiles.
     """
     coordinate, _ = draw_learned(key, dims.max_samples)
     is_drawn = jnp.arange(dims.max_samples) < params.num_samples
@@ -119,9 +119,9 @@ def learned_cells(dims: Dims, key: Key[Array, ""], params: Params) -> Gap:
     ordered = jax.lax.bitcast_convert_type(jnp.sort(bits), values.dtype)
     samples, experts = (jnp.asarray(size, jnp.int32) for size in (params.num_samples, params.num_experts))
     cut = jnp.minimum(jnp.arange(dims.max_experts + 1, dtype=jnp.int32), experts)
-    # floor(j m/T) without overflow of 32 bits.
+    # floor(j m/T), without overflow of 32 bits.
     place = cut * (samples // experts) + cut * (samples % experts) // experts
-    # An interval ends at its last input, and includes all that tie with it.
+    # An interval ends at its last input, and includes all inputs that tie with it.
     last = jnp.where(place > 0, ordered[jnp.maximum(place - 1, 0)], -jnp.inf)
     before = jnp.searchsorted(ordered, last, side="right")
     counts = jnp.diff(before).astype(coordinate.dtype)
@@ -130,7 +130,7 @@ def learned_cells(dims: Dims, key: Key[Array, ""], params: Params) -> Gap:
 
 @one_round
 def dense(dims: Dims, key: Key[Array, ""], params: Params) -> Gap:
-    """Return counterexample C for any k = T >= 2: one expert +1, the others -1, and any router.
+    """Return counterexample C for any k = T >= 2: one expert is +1, the others are -1, and any router is allowed.
 
     With logits `DENSE_LOGIT` apart the gap is 1/2 - 1e-7.
     """
@@ -165,7 +165,6 @@ def draw_labels(key: Key[Array, ""], count: int) -> Float[Array, " m"]:
 
 
 def cell_of(inputs: Float[Array, "*shape"], num_experts: Int[Scalar, ""]) -> Int[Array, "*shape"]:
-    """Return floor(T x), the cell of each input on [0, 1)."""
     cell = jnp.floor(inputs * num_experts).astype(jnp.int32)
     return jnp.minimum(cell, jnp.asarray(num_experts, jnp.int32) - 1)  # a product may be rounded up to T
 
@@ -173,10 +172,10 @@ def cell_of(inputs: Float[Array, "*shape"], num_experts: Int[Scalar, ""]) -> Int
 def ball_gap(
     counts: Float[Numbers, " T"], squared_radius: Float[Scalar, ""], num_samples: Float[Scalar, ""]
 ) -> Float[Array, ""]:
-    """Return sum_j n_j min(1, B/sqrt(n_j)) / (2m), the gap of experts in a ball on n_j orthonormal inputs each.
+    """Return sum_j n_j min(1, B/sqrt(n_j)) / (2m), the gap of experts in a ball with n_j orthonormal inputs each.
 
-    The loss of outputs f_i is convex in y_i f_i where y_i f_i <= 1 and 0 beyond. So with sum_i f_i^2 <= B^2 the best
-    are equal: y_i f_i = min(1, B/sqrt(n_j)).
+    The loss of an output f_i is convex in y_i f_i <= 1, and 0 beyond. So under sum_i f_i^2 <= B^2 the best outputs are
+    equal: y_i f_i = min(1, B/sqrt(n_j)).
     """
     margin = jnp.minimum(1, jnp.sqrt(squared_radius / jnp.maximum(counts, 1)))
     return jnp.sum(counts * margin) / (2 * num_samples)
@@ -185,7 +184,7 @@ def ball_gap(
 def dense_losses(labels: Float[Array, " m"]) -> Float[Array, " m"]:
     """Return ramp losses of outputs 2 a - 1, with the gate a = 1/(1 + exp(-y L)) of the expert +1.
 
-    Its logit is y L, and the T - 1 experts -1 have -log(T - 1), so together they weigh 1.
+    Its logit is y L, and the T - 1 experts -1 have the logit -log(T - 1), so that their weights sum to 1.
     """
     return (1 - labels * (2 * jax.nn.sigmoid(labels * DENSE_LOGIT) - 1)) / 2
 
@@ -193,17 +192,18 @@ def dense_losses(labels: Float[Array, " m"]) -> Float[Array, " m"]:
 class Capacity(NamedTuple):
     """Observables of `linear_router`, of which the first two have the means R_m(F|a) and R_m(H)."""
 
-    routed: Float[Array, ""]  # mean of sup_f (1/m) sum_i sigma_i f(x_i) over T experts, with the router given
+    routed: Float[Array, ""]  # mean of sup_f (1/m) sum_i sigma_i f(x_i) over T experts, for a given router
     lone: Float[Array, ""]  # the same for one expert, B |sum_i sigma_i x_i| / m
     mean_square_gate: Float[Array, ""]  # mean over the sample of |a(x_i)|^2
 
 
 @one_round
 def linear_router(dims: Dims, key: Key[Array, ""], params: Params) -> Capacity:
-    """Return linear experts in a ball and a linear router, with their capacity on a sample, exact for its signs.
+    """Return linear experts in a ball and a linear router, with their exact capacity for a sample's signs.
 
-    Inputs are uniform on the unit sphere, router rows on the sphere of radius W. Each expert points along its sum: sup
-    over |w_j| <= B of (1/m) sum_i sigma_i sum_j a_j(x_i) w_j.x_i is (B/m) sum_j |sum_i sigma_i a_j(x_i) x_i|.
+    Inputs are uniform on the unit sphere, and router rows on the sphere of radius W. Each expert points along its own
+    sum, so that sup over |w_j| <= B of (1/m) sum_i sigma_i sum_j a_j(x_i) w_j.x_i is (B/m) sum_j |sum_i sigma_i
+    a_j(x_i) x_i|.
     """
     shapes = (dims.max_samples, dims.num_features), (dims.max_experts, dims.num_features)
     inputs, rows = draws(normals, key, *shapes)
@@ -229,14 +229,14 @@ class Complexities(NamedTuple):
     complexity: Float[Array, ""]  # R_S(F) of all functions
     ghost_complexity: Float[Array, ""]  # R_S'(F)
     swapped: Float[Array, ""]  # E_sigma sup_f (1/m) sum_i sigma_i (f(x_i) - f(x'_i))
-    composed: Float[Array, ""]  # R_S(l o F), l the ramp loss of the samples' labels
+    composed: Float[Array, ""]  # R_S(l o F), where l is the ramp loss with the samples' labels
     largest_part: Float[Array, ""]  # max_mu R_S(l o F|mu)
     mixtures: Float[Array, ""]  # E_sigma sup (1/m) sum_i sigma_i f(x_i) over convex combinations of F, drawn at random
     vertex: Float[Array, ""]  # the same for the combination that puts all its weight on the best function
 
 
 class ClassCapacity(NamedTuple):
-    log_growth: Float[Array, " n"]  # log of the most labelings of 1, ..., n of the points
+    log_growth: Float[Array, " n"]  # log of the largest number of labelings of 1, ..., n of the points
     natarajan: Float[Array, ""]  # the Natarajan dimension; 0 for a single function
 
 
@@ -247,7 +247,7 @@ class Growth(NamedTuple):
 
 @one_round
 def function_classes(dims: Dims, key: Key[Array, ""], params: Params) -> Complexities:
-    """Return T masks of k functions each at m inputs and m ghosts: normal values of one scale a draw, fair labels."""
+    """Return T masks of k functions each at m inputs and m ghosts, normal with one scale per draw, and fair labels."""
     signs = all_signs(dims.max_samples)
     shape = (dims.max_experts, dims.max_experts, dims.max_samples)  # masks, functions of each, samples
     num_functions = dims.max_experts**2
@@ -281,8 +281,8 @@ def function_classes(dims: Dims, key: Key[Array, ""], params: Params) -> Complex
 def labelings(dims: Dims, key: Key[Array, ""], params: Params) -> Growth:
     """Return growth and Natarajan dimension of two classes of functions from n = `max_samples` points to labels.
 
-    One is a random subset of all functions to T labels, of any density. The other has the top-k masks of `NUM_ROUTERS`
-    normal linear routers at n normal inputs.
+    One is a random subset of all functions to T labels, with a random density. The other has the top-k masks of
+    `NUM_ROUTERS` normal linear routers at n normal inputs.
     """
     input_shape = (dims.max_samples, dims.num_features)
     router_shape = (NUM_ROUTERS, dims.max_experts, dims.num_features)
@@ -306,13 +306,13 @@ def labelings(dims: Dims, key: Key[Array, ""], params: Params) -> Growth:
 
 
 class ShatteringTables(NamedTuple):
-    """Tables of 0s and 1s for a class's growth and Natarajan dimension by matrix products.
+    """Tables of 0s and 1s that give a class's growth and Natarajan dimension by matrix products.
 
-    A pattern has a label, or none, at each point, a cube two labels, or none.
+    At each point a pattern has a label or none, and a cube has two labels or none.
     """
 
     patterns: Float[Any, "P L^n"]  # which functions agree with a pattern
-    cubes: Float[Any, "Q P"]  # which patterns have one of a cube's labels wherever it has any
+    cubes: Float[Any, "Q P"]  # which patterns have one of a cube's labels wherever the cube has labels
     sets: Float[Any, "S P"]  # which patterns have labels on exactly this set of points
     cube_sizes: Float[Any, " Q"]  # points with labels
     set_sizes: Float[Any, " S"]
@@ -320,7 +320,6 @@ class ShatteringTables(NamedTuple):
 
 @functools.cache
 def shattering_tables(num_points: int, num_labels: int) -> ShatteringTables:
-    """Return the tables for all functions."""
     labels = np.eye(num_labels)
     pairs = np.array([labels[first] + labels[second] for first, second in itertools.combinations(range(num_labels), 2)])
     pairs = pairs.reshape(-1, num_labels)
@@ -360,11 +359,11 @@ def class_sizes(is_member: Bool[Array, " L^n"], num_points: int, num_labels: int
 
 @one_round
 def lone_points(dims: Dims, key: Key[Array, ""], params: Params) -> Gap:
-    """Return constant experts, T = 2, k = 1, where a router sends any set of up to `NUM_LONE` inputs to one expert.
+    """Return constant experts, T = 2 and k = 1. Routers can send any set of up to `NUM_LONE` inputs to one expert.
 
-    Inputs are uniform on `NUM_INPUTS` numbers and all labels are +1. So f errs exactly on the set, or off it, or never,
-    or always. Hence m sup_f |L_S - L_S'| is the largest sum, over that number of inputs, of differences between their
-    counts in S and S'. The masks shatter `NUM_LONE` points and no more. For a fixed mask L_S = L_S' for all its
+    Inputs are uniform on `NUM_INPUTS` numbers and all labels are +1. So f errs exactly on the set, or outside it, or
+    never, or always. Hence m sup_f |L_S - L_S'| is the largest sum, over `NUM_LONE` inputs, of differences between
+    their counts in S and S'. The masks shatter `NUM_LONE` points and no more. For a fixed mask L_S = L_S' for all its
     experts, unless one of its points is drawn.
     """
     inputs = jax.random.bits(key, (2, dims.max_samples), jnp.uint32)

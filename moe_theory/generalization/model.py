@@ -57,14 +57,14 @@ from moe_theory.core.numerics import Scalar, stored
 from moe_theory.core.papers import Reading as Reading
 
 LIPSCHITZ = 0.5  # C of the ramp loss
-_START = 0.5  # initial norm of a row (or a matrix), about, as a share of the largest allowed
+_START = 0.5  # approximate initial norm of a row (or a matrix), as a share of the largest allowed
 
 
 @dataclasses.dataclass(frozen=True)
 class Dims:
     """Static shapes, with padded experts and samples.
 
-    Raises: InvalidValueError for sizes that are no whole numbers in range.
+    Raises: InvalidValueError for sizes that are not whole numbers in range.
 
     Examples:
         >>> from moe_theory import generalization
@@ -98,15 +98,15 @@ class Params(NamedTuple):
     expert_norm: Scale = 1.0  # B: linear experts have |w| <= B
     router_norm: Scale = 4.0  # W: rows of a linear router have |v| <= W
     delta: OpenProbability = 0.05  # delta, the probability with which a bound may fail
-    whole_router: Flag = False  # whether d_N is that of the whole router (Theorem 1), or of its masks (Definition 4)
-    learning_rate: StepSize = 0.05  # of the optimizer
+    whole_router: Flag = False  # whether d_N is of the whole router (Theorem 1), or of its masks (Definition 4)
+    learning_rate: StepSize = 0.05  # of the optimizer's steps
     label_noise: Probability = 0.0  # probability that a teacher's label is flipped
 
 
-# What d_N is the dimension of; the first reading is that of `Params`. Definition 4 makes d_N the size of a set on which
-# the router's masks are shattered; Theorem 1 calls it the Natarajan dimension of the router function class A, weights
-# included. For k = 1 the two agree, as the weight of a lone expert is 1. For k = T there is one mask, so that the first
-# is 0 whatever the weights do.
+# The readings of d_N; the defaults of `Params` are the first. In Definition 4 d_N is the size of a set on which the
+# router's masks are shattered. In Theorem 1 it is the Natarajan dimension of the router function class A, including
+# weights. For k = 1 the two agree, because the weight of a lone expert is 1. For k = T there is one mask, so the first
+# is 0 for any weights.
 READINGS: dict[str, Reading] = {
     reading.name: reading
     for reading in (
@@ -124,12 +124,12 @@ READINGS: dict[str, Reading] = {
 class ClassifierWeights(NamedTuple):
     """Layers of all experts and of the router, from the input on."""
 
-    experts: tuple[Array, ...]  # linear: ((M, d),); networks: ((M, h, d), (M, h))
-    router: tuple[Array, ...]  # linear: ((M, d),); network: ((h, d), (M, h))
+    experts: tuple[Array, ...]  # ((M, d),) if linear, ((M, h, d), (M, h)) for networks
+    router: tuple[Array, ...]  # ((M, d),) if linear, ((h, d), (M, h)) for a network
 
 
 def draw_weights(key: Key[Array, ""], dims: Dims, params: Params) -> ClassifierWeights:
-    """Draw normal entries. Linear experts have norms of about B/2 and rows of a linear router about W/2.
+    """Draw normal entries. Linear experts have norms of about B/2, and rows of a linear router of about W/2.
 
     A network's matrices have about half of the Frobenius norm that `project` allows. An expert's numbers do not depend
     on `dims.max_experts`, and missing experts are zero.
@@ -164,7 +164,7 @@ def draw_weights(key: Key[Array, ""], dims: Dims, params: Params) -> ClassifierW
 
 
 def project(weights: ClassifierWeights, params: Params) -> ClassifierWeights:
-    """Project linear experts on |w| <= B, and rows of a linear router on |v| <= W.
+    """Project linear experts onto |w| <= B, and rows of a linear router onto |v| <= W.
 
     Each matrix of an expert network is scaled to a Frobenius norm of at most B, each of a router network to W.
     """
@@ -195,7 +195,7 @@ def expert_outputs(weights: ClassifierWeights, features: Float[Array, "m d"]) ->
 
 
 def masks(logits: Float[Array, "m M"], num_active: Int[Scalar, ""], num_experts: Int[Scalar, ""]) -> Bool[Array, "m M"]:
-    """Return J(x) of Eq. (5): the k experts with the largest logits, of equal logits the lowest indices."""
+    """Return J(x) of Eq. (5): the k experts with the largest logits, and the lowest indices on ties."""
     indices = jnp.arange(logits.shape[1], dtype=jnp.int32)
     exists = indices < num_experts
     ranked = jnp.where(exists, logits, -jnp.inf)
@@ -219,7 +219,8 @@ def gates_straight_through(
 ) -> Float[Array, "m M"]:
     """Return `gates`, with a gradient at k = 1 too.
 
-    There Eq. (5) is constant, so the gradient is of the softmax over all existing experts. At k >= 2 it is Eq. (5)'s.
+    At k = 1 Eq. (5) is constant, so we use the gradient of the softmax over all existing experts. At k >= 2 it is the
+    gradient of Eq. (5).
     """
     exists = jnp.arange(logits.shape[1], dtype=jnp.int32) < num_experts
     smooth = _softmax(logits, jnp.broadcast_to(exists, logits.shape))
@@ -239,7 +240,7 @@ def outputs(
 
 
 def ramp_loss(labels: Float[Array, "*shape"], outputs: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-    """Return (1 - y f)/2, clipped to [0, 1]: `LIPSCHITZ` in f, and 1/2 on average over a fair label whatever f."""
+    """Return (1 - y f)/2 clipped to [0, 1], `LIPSCHITZ` in f. Its mean over a fair label is 1/2 for any f."""
     return jnp.clip((1 - labels * outputs) / 2, 0, 1)
 
 

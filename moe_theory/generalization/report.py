@@ -15,7 +15,7 @@ from moe_theory.plot.markdown import filled
 
 SCHEMA = "moe-theory/bounds/1"
 COLUMNS = ("bound", "d_N", "value", "informs from m =", "status")
-MOST_DIGITS = 9  # of a count that is shown in full
+MOST_DIGITS = 9  # largest count that is shown in full
 
 
 class Words(NamedTuple):
@@ -35,7 +35,7 @@ WORDS = {
     "stored": Words("stored weights", "holds for any classifier: there are no more than its bits tell apart"),
     "certificate": Words("certificate", "holds for this trained model, by its weights' code and its training error"),
 }
-# What a number needs to be quoted, in words; `{...}` are fields of the setting.
+# Hypotheses to quote with a number, in words. `{...}` are fields of the setting.
 HYPOTHESES = {
     calculator.LOSS: "the loss of a sample is in [0, 1]; for any other, no number here holds",
     calculator.SAMPLES: "the m samples are independent and from one distribution; tokens of a text and frames of a "
@@ -179,7 +179,7 @@ def status(bound: EvaluatedBound) -> str:
 
 
 def count(value: float) -> str:
-    """Return a count, to three digits where it is large or not whole."""
+    """Return a count, to three digits if it is large or not whole."""
     is_short = math.isfinite(value) and value == int(value) and abs(value) < 10**MOST_DIGITS
     if is_short:
         return f"{int(value):,}"

@@ -1,8 +1,8 @@
 """Closed forms of the paper on sparse MoE's generalization: Theorem 1, Corollary 4 and steps of their proofs.
 
-They are as printed, right or wrong, with the proof's constants where the paper writes O(). T experts, k of them active,
-m samples, a loss in [0, 1] that is C-Lipschitz in the model's output. Everything is float64 on the host, dimensionless,
-and sizes may be arrays, which broadcast. Arguments outside their domains raise InvalidValueError.
+They are as printed, right or wrong, with the proof's constants where the paper writes O(). There are T experts, k of
+them active, and m samples. The loss is in [0, 1] and C-Lipschitz in the model's output. Everything is float64 on the
+host and dimensionless. Sizes may be arrays, which broadcast. Arguments outside their domains raise InvalidValueError.
 
 Source: J. Zhao, P. Wang, Z. Wang, "Generalization Error Analysis for Sparse Mixture-of-Experts", 2024.
 
@@ -54,17 +54,17 @@ __all__ = [
     "FORMS", "MOST_SAMPLES", "Real", "corollary_4", "equation_16", "ghost_factor", "lemma_2", "lemma_3", "lemma_6",
     "log_labelings", "log_masks", "smallest_num_samples", "sparsity_term", "tail_printed", "theorem_1",
 ]  # fmt: skip
-__dir__ = __all__.copy  # what `dir` shows: no imports
+__dir__ = __all__.copy  # the names that `dir` shows, without imports
 
 
-Real = float | np.ndarray  # a number, or an array of them; results have the shape that arguments broadcast to
+Real = float | np.ndarray  # a number or an array; results have the shape to which arguments broadcast
 Counts = Annotated[Real, Whole(1)]
 Active = Annotated[Real, Whole(1), FEW_ACTIVE]
 Amounts = Annotated[Real, Within(low=0)]
 Deltas = Annotated[Real, A_PROBABILITY]
 Norms = Annotated[Sequence[float], Within(low=0, open_low=True, why="a layer of zeros computes nothing")]
 
-FORMS = ("printed", "binomial")  # Eq. (23), and Eq. (22) before the binomial coefficient is bounded
+FORMS = ("printed", "binomial")  # Eq. (23), and Eq. (22), where the binomial coefficient is not yet bounded
 MOST_SAMPLES = 2**62  # where `smallest_num_samples` gives up
 
 
@@ -115,9 +115,9 @@ def corollary_4(
     Args:
         feature_norm: c, the largest |x|.
         operator_norms, row_norms: K_i and b_i of an expert's layers.
-        num_parameters: p of the router network, whose outputs, d of Lemma 2, are T.
+        num_parameters: p of the router network. Its number of outputs, d of Lemma 2, is T.
     Source: Eq. (9).
-    Raises: as `theorem_1` and `lemma_3`.
+    Raises: the errors of `theorem_1` and `lemma_3`.
     """
     experts = lemma_3(num_samples, feature_norm, operator_norms, row_norms)
     router = lemma_2(num_parameters, num_experts)
@@ -126,7 +126,7 @@ def corollary_4(
 
 @checked
 def lemma_2(num_parameters: Amounts, num_outputs: Amounts) -> Real:
-    """Return d p^2, the Natarajan dimension of a ReLU network with p parameters and d outputs, O() read as 1.
+    """Return d p^2, the order of the Natarajan dimension of a ReLU network with p parameters and d outputs.
 
     Source: Lemma 2.
     """
@@ -140,14 +140,14 @@ def lemma_3(num_samples: Counts, feature_norm: Amounts, operator_norms: Norms, r
     Args:
         operator_norms: K_i, bounds on the layers' spectral norms.
         row_norms: b_i, bounds on the sums of the l2 norms of the layers' rows.
-    Source: Lemma 3. The cited bound of Bartlett et al. (2017) has further logarithms of m and of the width.
-    Raises: InvalidValueError unless norms are positive, with one of each a layer.
+    Source: Lemma 3. The cited bound of Bartlett et al. (2017) has additional logarithms of m and of the width.
+    Raises: InvalidValueError unless norms are positive, with one of each per layer.
     """
     operators = np.asarray(operator_norms, float)
     rows = np.asarray(row_norms, float)
     if operators.shape != rows.shape or operators.ndim != 1 or not operators.size:
         raise InvalidValueError(
-            f"operator_norms has {operators.size} entries and row_norms {rows.size}: give one of each per layer.",
+            f"operator_norms has {operators.size} entries, but row_norms has {rows.size}. Pass one of each per layer.",
             argument="row_norms",
         )
     capacity = np.prod(operators) * np.sum((rows / operators) ** (2 / 3)) ** 1.5
@@ -165,7 +165,7 @@ def lemma_6(num_points: Counts, num_labels: Counts, natarajan: Amounts) -> Real:
 
 @checked
 def log_labelings(num_points: Counts, log_labels: Amounts, natarajan: Amounts) -> Real:
-    """Return 2 d log k + d log m: `lemma_6` as a function of `log_labels`, since k may overflow.
+    """Return 2 d log k + d log m: `lemma_6` as a function of `log_labels`, because k may overflow.
 
     Source: Lemma 6, Eq. (33).
     """
@@ -215,7 +215,7 @@ def ghost_factor(num_samples: Counts, gap: Amounts) -> Real:
 
 @checked
 def smallest_num_samples(bound: Callable[[int], Real], threshold: Annotated[float, Within()] = 1.0) -> int | None:
-    """Return the smallest m at which `bound`, decreasing in m, is below `threshold`, or None up to 2^62.
+    """Return the smallest m at which `bound`, decreasing in m, is below `threshold`, or None if it is above 2^62.
 
     Source: a search by doubling and bisection.
     """

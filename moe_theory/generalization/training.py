@@ -1,4 +1,4 @@
-"""Training of sparse-MoE classifiers as a `System`: full-batch steps, each with a projection on the class."""
+"""Training of sparse-MoE classifiers as a `System`: full-batch steps, each followed by a projection onto the class."""
 
 import functools
 from collections.abc import Callable, Hashable
@@ -17,8 +17,8 @@ from moe_theory.generalization import model
 from moe_theory.generalization.data import Sample
 from moe_theory.generalization.model import ClassifierWeights, Dims, Params
 
-Optimizer = Callable[[Any], optax.GradientTransformation]  # of a traced learning rate
-LONG_STEP = 1e6  # in units of the norm: after it an expert points along its gradient, if that is above about 1e-4
+Optimizer = Callable[[Any], optax.GradientTransformation]  # made from a traced learning rate
+LONG_STEP = 1e6  # in units of the norm: it aligns an expert with its gradient, if the gradient is above about 1e-4
 
 
 @jax.tree_util.register_static
@@ -43,22 +43,22 @@ class State(NamedTuple):
 class Info(NamedTuple):
     """Observables of a round, at the weights of its start."""
 
-    loss: Float[Array, ""]  # what is minimised, the mean of -y f / 2
-    error: Annotated[Float[Array, ""], SHARE]  # share of the sample whose sign of f is not y; f = 0 is an error
+    loss: Float[Array, ""]  # the mean of -y f / 2, which training minimises
+    error: Annotated[Float[Array, ""], SHARE]  # share of the sample where the sign of f is not y; f = 0 is an error
     mean_square_gate: Annotated[Float[Array, ""], SHARE]  # mean of |a(x_i)|^2: 1 at k = 1, 1/k for equal gates
 
 
 @functools.lru_cache
 def system(dims: Dims, data: str = source.RANDOM_LABELS, optimizer: Optimizer | None = None) -> System:
-    """Return a sparse MoE fitted to a sample of `data`, as a `System`, the same object for equal arguments.
+    """Return a `System` that fits a sparse MoE to a sample of `data`. Equal arguments give the same object.
 
-    Training minimises the mean of -y f / 2, the ramp loss without clipping, less 1/2. On random labels minus twice this
-    mean is at most the supremum in the Rademacher complexity. A round is a step over the whole sample, in units of a
-    layer's norm (B of experts, W of the router), then a projection on the norms.
+    Training minimises the mean of -y f / 2, which is the unclipped ramp loss minus 1/2. On random labels minus twice
+    this mean is at most the supremum in the Rademacher complexity. A round takes a step on the whole sample, in units
+    of a layer's norm (B of experts, W of the router), and then projects onto the norms.
 
     Args:
         data: one of `data.DATA`.
-        optimizer: an optax transformation of a traced learning rate, Adam by default.
+        optimizer: makes an optax transformation from a traced learning rate, Adam by default.
     Source: Eqs. (3)-(5) of `generalization`, which leaves open how to train.
     Raises: UnknownNameError for unknown data, or InvalidValueError for unsuitable sizes.
 
@@ -129,16 +129,16 @@ def learn(state: State, params: Params, *, optimizer: Optimizer = optax.adam) ->
         experts=_moved(state.weights.experts, updates.experts, params.expert_norm),
         router=_moved(state.weights.router, updates.router, params.router_norm),
     )
-    is_wrong = jnp.where(jnp.isnan(outputs), jnp.nan, state.sample.labels * outputs <= 0)  # NaN is no right answer
+    is_wrong = jnp.where(jnp.isnan(outputs), jnp.nan, state.sample.labels * outputs <= 0)  # NaN is not a right answer
     info = Info(loss, _mean(state.sample, is_wrong), mean_square_gate)
     weights = model.project(moved, params)
     return state._replace(weights=weights, optimizer_state=optimizer_state, round=state.round + 1), info
 
 
 def best_experts(learning_rate: Any) -> optax.GradientTransformation:
-    """Return an optimizer for the largest gap: Adam for the router, and the best linear experts given the router.
+    """Return an optimizer for the largest gap: Adam for the router, and the best linear experts for this router.
 
-    The training loss is linear in linear experts, so the best in a ball are at its boundary, along the gradient.
+    The training loss is linear in linear experts, so the best ones in a ball are at its boundary, along the gradient.
     """
     steps: dict[Hashable, optax.GradientTransformation] = {
         "experts": optax.sgd(LONG_STEP),

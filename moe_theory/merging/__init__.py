@@ -1,11 +1,11 @@
 """Online expert merging: a tree-structured neural bandit (Tanbr) and its rivals.
 
-`merging:exact` has the paper's tables, and trees whose leaves are picked by the rules worst for the lemmas.
-`merging:surfaces` is regret over 512 and 5,000 slots in 128 worlds whose best weights are known. `merging:testbed` is
-accuracy over 5,000 slots of 64 streams on transformers trained here on digits. `merging:clocks` times serving and
-fine-tuning of a layer of the paper's sizes, so its numbers depend on the machine.
+Tier `merging:exact` has the paper's tables, and trees whose leaves are picked by the worst rules for the lemmas.
+`merging:surfaces` measures regret over 512 and 5,000 slots in 128 worlds whose best weights are known.
+`merging:testbed` measures accuracy over 5,000 slots of 64 streams on transformers trained here on digits.
+`merging:clocks` times how a layer of the paper's sizes is served and fine-tuned, so its numbers depend on the machine.
 
-Claims that one policy beats another on a surface are exact sign tests over worlds. Reversed claims were written after
+Exact sign tests over worlds decide whether one policy beats another on a surface. Reversed claims were written after
 seed 0, and are recorded at seed 1.
 
 Source: Z. Han, X. Liu, R. Zhou, X. Dai, J. C. S. Lui, "Faster, Smaller, and Smarter: Task-Aware Expert Merging for
@@ -39,7 +39,7 @@ from moe_theory.merging.system import system as system
 from moe_theory.merging.weights import merge as merge
 from moe_theory.merging.weights import weighted_sum as weighted_sum
 
-# The one place that names the paper: whatever lists papers asks for this.
+# The paper is named only here. All code that lists papers reads this constant.
 PAPER = Paper(
     name="merging",
     package=__name__,
@@ -70,4 +70,4 @@ PAPER = Paper(
     },
     rank=3,
 )
-reading = PAPER.reading  # a reading by its name, as `reading("warm-start")`
+reading = PAPER.reading  # returns a reading by its name, such as `reading("warm-start")`

@@ -1,7 +1,7 @@
-"""The tree alone as a `System`: an adversary picks leaves by the rules that are worst for the paper's statements.
+"""The tree alone as a `System`. An adversary picks leaves by the rules that are worst for the paper's statements.
 
-The deepest leaf is worst for the depth (Lemma 2), and one leaf after another for the number of leaves (Lemma 1). The
-shallowest leaves in turn are worst for the discretization error sum_t nu_1 rho^(h_t).
+To pick the deepest leaf is worst for the depth (Lemma 2), and to pick one leaf after another for the number of leaves
+(Lemma 1). To pick the shallowest leaves in turn is worst for the discretization error sum_t nu_1 rho^(h_t).
 """
 
 import functools
@@ -18,21 +18,21 @@ from moe_theory.merging import tree as trees
 from moe_theory.merging.params import Dims, Params, check_params
 from moe_theory.merging.tree import leaf_terms
 
-# The shallowest leaf, ties to the least pulled; the deepest, ties to the most pulled; the shallowest, ties to the most
-# pulled; any leaf, at random; the largest value + nu_1 rho^h of a known reward, `peaked_value`.
+# In order: the shallowest leaf (the least pulled on ties), the deepest (the most pulled on ties), the shallowest (the
+# most pulled on ties), a random leaf, and the leaf with the largest value + nu_1 rho^h of the known `peaked_value`.
 SELECTIONS = ("shallowest", "deepest", "in-turn", "uniform", "optimistic")
 
 
 class State(NamedTuple):
     tree: trees.Tree
-    rule: Int[Array, ""]  # its place among the `SELECTIONS`
+    rule: Int[Array, ""]  # place among the `SELECTIONS`
     discretization: Float[Array, ""]  # sum of nu_1 rho^(h_t) so far
-    rest: Float[Array, ""]  # lost to rounding (Kahan)
+    rest: Float[Array, ""]  # part of the sum lost to rounding (Kahan)
     round: Int[Array, ""]  # slots done
 
 
 class Info(NamedTuple):
-    """Observables of a slot. The tree's values are those after it."""
+    """Observables of a slot. The tree's values are those after the slot."""
 
     row: Int[Array, ""]  # of the leaf picked
     depth: Int[Array, ""]  # h_t, of the leaf picked
@@ -41,7 +41,7 @@ class Info(NamedTuple):
     num_leaves: Int[Array, ""]  # all leaves
     discretization: Float[Array, ""]  # nu_1 rho^(h_t)
     cumulative_discretization: Float[Array, ""]
-    left_out: Int[Array, ""]  # splits that there was no room for; beyond 0 no bound on the tree is about this run
+    left_out: Int[Array, ""]  # splits without room; if there are any, no bound on the tree applies to this run
 
 
 @functools.lru_cache
@@ -86,7 +86,7 @@ def _slot(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Inf
     depth = jnp.sum(jnp.where(jnp.arange(state.tree.depth.shape[0]) == row, state.tree.depth, 0), dtype=jnp.int32)
     discretization = leaf_terms(depth, params).astype(state.discretization.dtype)
     tree, _ = trees.split_leaf(pull_key, state.tree, row, state.round + 1, params)
-    # Kahan's sum: 2e5 terms in float32 would lose what the bounds are compared with.
+    # Kahan's sum, because 2e5 terms in float32 would lose the differences from the bounds.
     term = discretization - state.rest
     total = state.discretization + term
     num_active = jnp.sum(tree.active, dtype=jnp.int32)

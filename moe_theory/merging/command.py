@@ -59,10 +59,10 @@ def merge(
 
     if slots < 1 or slot_size < 1:
         raise InvalidValueError(
-            f"slots={slots} and slot_size={slot_size} must be at least 1. Raise them.", argument="slots"
+            f"slots={slots} and slot_size={slot_size} must both be at least 1. Raise them.", argument="slots"
         )
     recipe = testbed.Recipe()
-    if policy != ALL:  # unknown names are refused before anything is trained
+    if policy != ALL:  # refuses unknown names before anything is trained
         policies.named(policy, Dims())
     folder = prepare_folder(out, (report.TABLE, report.PICTURE))
     model = training.trained(recipe, terminal.say)

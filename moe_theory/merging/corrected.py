@@ -1,9 +1,9 @@
-"""Bounds on the tree and on the regret where the paper's lemmas fail, each proved in its docstring.
+"""Bounds on the tree and on the regret that replace the paper's false lemmas, each proved in its docstring.
 
 They hold for Alg. 1 with the threshold (2), every delta in (0, 1] and any way to pick and split leaves, if the tree has
-room. Numbers are float64 on the host. A leaf made by the split in slot s can be picked from slot s + 1 on, and P is the
-number of its pulls. It is split in the first slot t in which it is picked and P >= tau_h(t). With A = C^2 / nu_1^2,
-tau_h(t) = A log(t/delta) rho^(-2h). Arguments outside their domains raise InvalidValueError.
+room. Numbers are float64 on the host. A leaf made by the split in slot s can be picked from slot s + 1 on, and P counts
+its pulls. It is split in the first slot t in which it is picked with P >= tau_h(t). With A = C^2 / nu_1^2, tau_h(t) = A
+log(t/delta) rho^(-2h). Arguments outside their domains raise InvalidValueError.
 
 Examples:
     >>> from moe_theory.merging import Params, corrected
@@ -55,14 +55,14 @@ __all__ = [
     "discretization_bound", "leaf_bound", "least_ratio", "least_smoothness", "regret_bound", "regret_exponent",
     "simple_depth_bound", "simple_discretization_bound", "simplex_exponent", "split_times",
 ]  # fmt: skip
-__dir__ = __all__.copy  # what `dir` shows: no imports
+__dir__ = __all__.copy  # the names that `dir` shows, without imports
 
 
-FINEST = 2**20  # parts that `cyclic_leaves` cuts a side of the root into, at most
+FINEST = 2**20  # largest number of parts into which `cyclic_leaves` cuts a side of the root
 Ratio = Annotated[float, Within(0, 1, open_low=True, open_high=True)]
 Experts = Annotated[int, Whole(2)]
 
-NEGLIGIBLE = 1e-15  # relative to what is summed
+NEGLIGIBLE = 1e-15  # relative to the sum
 
 
 @checked
@@ -89,7 +89,7 @@ def split_times(num_rounds: Size, params: Params) -> Int[np.ndarray, " H"]:
 def depth_bound(num_rounds: Size, params: Params) -> int:
     """Return the largest depth that the tree can have after T slots, over all ways to pick leaves.
 
-    It equals the number of `split_times` up to T, as a leaf at depth h + 1 exists once one at depth h was split.
+    It is the number of `split_times` up to T, because a leaf at depth h + 1 exists once a leaf at depth h was split.
 
     Source: replaces Lemma 2, Eq. (7).
     """
@@ -117,14 +117,14 @@ def simple_depth_bound(num_rounds: Size, params: Params) -> int:
 
 @checked
 def leaf_bound(num_rounds: Size, params: Params) -> int:
-    """Return an upper bound on the number of leaves after T slots, inactive ones included.
+    """Return an upper bound on the number of leaves after T slots, including inactive ones.
 
     It is 1 + max{sum_h n_h : n_h <= 2^h, sum_h n_h m_h <= T} with m_h = max(1, ceil(tau_h(e_h))). So N_t grows as
     T^(log 2 / log(2/rho^2)) up to logarithms.
 
-    Proof: A split makes one leaf more. There are at most 2^h splits at depth h, none before slot e_h. Each uses up a
-    whole number P >= max(1, tau_h(e_h)) of slots of its own. As m_h does not fall with h, filling up the smallest
-    depths first gives the most splits.
+    Proof: A split makes one leaf more. There are at most 2^h splits at depth h, and none before slot e_h. Each uses a
+        whole number P >= max(1, tau_h(e_h)) of slots that no other split uses. As m_h does not fall with h, the number
+        of splits is largest if the smallest depths are filled first.
 
     Source: replaces Lemma 1, Eq. (5).
     """
@@ -145,13 +145,13 @@ def discretization_bound(num_rounds: Size, params: Params, is_cyclic: Switch = F
     The error is sum_t nu_1 rho^(h_t) over T slots. The bound is nu_1 min_H [T rho^H + sum_{h<H} 2^h m_h
     (rho^h - rho^H)] with m_h = max(1, ceil(tau_h(T))).
 
-    Proof: As tau_h(t) <= tau_h(T), the m_h-th pull of a leaf at depth h splits it, in whatever slot. There are at most
-    2^h leaves at depth h, so Q_h <= 2^h m_h of the T pulls are there. Then sum_h Q_h rho^h <= sum_{h<H} Q_h rho^h + (T
+    Proof: As tau_h(t) <= tau_h(T), the m_h-th pull of a leaf at depth h splits it in any slot. There are at most 2^h
+    leaves at depth h, so Q_h <= 2^h m_h of the T pulls are there. Then sum_h Q_h rho^h <= sum_{h<H} Q_h rho^h + (T
     - sum_{h<H} Q_h) rho^H for every H, where the right side grows with every Q_h. T pulls that fill up the smallest
     depths first attain its least value over H.
 
     Args:
-        is_cyclic: use `cyclic_leaves` in place of 2^h, as leaves that miss the simplex are not picked.
+        is_cyclic: use `cyclic_leaves` in place of 2^h, because leaves that miss the simplex are not picked.
     Source: replaces the step to (10).
     """
     total = 0.0
@@ -231,11 +231,11 @@ def simplex_exponent(num_experts: Experts) -> float:
 @checked
 @functools.cache
 def cyclic_leaves(num_experts: Experts, depth: SizeOrZero) -> int:
-    """Return the exact number of boxes at depth h of cyclic halving that meet the simplex.
+    """Return the exact number of boxes at depth h under cyclic halving that meet the simplex.
 
-    With h = mK + r the first r sides are halved m + 1 times. In units of 2^-(m+1) they are 1 long and begin at whole n
-    < M = 2^(m+1). The other sides are 2 long and begin at 2n, n < M/2. A box meets the simplex when M - r - 2(K - r) <=
-    sum of beginnings <= M. The count, at most 2^h, is a convolution over sides.
+    With h = mK + r the first r sides are halved m + 1 times. In units of 2^-(m+1) these have length 1 and begin at
+    whole n < M = 2^(m+1). The other sides have length 2 and begin at 2n, n < M/2. A box meets the simplex when M - r -
+    2(K - r) <= sum of beginnings <= M. The count, at most 2^h, is a convolution over sides.
 
     Source: Sec. IV-B, worked out.
     Raises: InvalidValueError for fewer than two experts, or depths at which M exceeds `FINEST`.
@@ -244,9 +244,9 @@ def cyclic_leaves(num_experts: Experts, depth: SizeOrZero) -> int:
     side = 2 ** (turns + 1)
     if side > FINEST:
         raise InvalidValueError(
-            f"depth={depth} halves sides beyond 2^-20, too many to count. Lower depth.", argument="depth"
+            f"depth={depth} gives too many boxes to count, with sides below 2^-20. Lower depth.", argument="depth"
         )
-    counts = [1] + [0] * side  # of the ways to a sum of beginnings, up to M
+    counts = [1] + [0] * side  # number of ways to reach a sum of beginnings, up to M
     for dimension in range(num_experts):
         step = 1 if dimension < extra else 2
         counts = _with_one_more_side(counts, step, side // step)
@@ -254,7 +254,7 @@ def cyclic_leaves(num_experts: Experts, depth: SizeOrZero) -> int:
 
 
 class Diameter(NamedTuple):
-    """Diameter of a box: its longest side in the sup norm, its diagonal in the Euclidean norm."""
+    """Diameter of a box: the longest side in the sup norm, and the diagonal in the Euclidean norm."""
 
     side: float
     diagonal: float
@@ -264,8 +264,8 @@ class Diameter(NamedTuple):
 def cyclic_diameter(num_experts: Experts, depth: SizeOrZero) -> Diameter:
     """Return the diameters of boxes after h cyclic halvings.
 
-    With h = mK + r, r sides are 2^-(m+1) long and K - r sides 2^-m. So the longest side is 2^-floor(h/K), and the
-    diagonal is 2^-m sqrt(K - r + r/4).
+    With h = mK + r, r sides have length 2^-(m+1) and K - r sides have length 2^-m. So the longest side is
+    2^-floor(h/K), and the diagonal is 2^-m sqrt(K - r + r/4).
 
     Source: Assumption 1, ii a), worked out.
     """
@@ -275,7 +275,7 @@ def cyclic_diameter(num_experts: Experts, depth: SizeOrZero) -> Diameter:
 
 @checked
 def least_smoothness(num_experts: Experts, smoothness_ratio: Ratio) -> Diameter:
-    """Return the least nu_1 for which all boxes of cyclic halving are within nu_1 rho^h.
+    """Return the least nu_1 for which all boxes of cyclic halving have diameters of at most nu_1 rho^h.
 
     It is sup_h diam(h) rho^-h, for either distance. From h to h + K, diam halves and rho^-h grows by rho^-K. The
     supremum is infinite for 2 rho^K < 1, and otherwise the maximum over h < K. This is rho^-(K-1) for sides, and the
@@ -296,14 +296,14 @@ def least_smoothness(num_experts: Experts, smoothness_ratio: Ratio) -> Diameter:
 def least_ratio(num_experts: Experts, power: PositiveAmount = 1.0, on_simplex: Switch = False) -> float:
     """Return 2^(-q/K), the least rho that Assumption 1 allows for the distance |x - y|^q.
 
-    Below it no nu_1 and no way to halve boxes meet the assumption.
+    Below it the assumption fails for every nu_1 and every way to halve boxes.
 
     Proof: The 2^h boxes at depth h have the volume 1 in total, so one of them has a side of at least 2^(-h/K). Hence
     nu_1 rho^h >= 2^(-qh/K) for all h. (In any norm, up to a constant.) Cyclic halving attains this rho at q = 1.
 
     Args:
-        on_simplex: ask only for the boxes' parts of the simplex: 2^(-q/(K-1)), as 2^h parts of diameter nu_1 rho^h have
-            at most 2^h (c nu_1 rho^h)^((K-1)/q) of its volume in K - 1 dimensions.
+        on_simplex: require this only for the boxes' parts of the simplex, which gives 2^(-q/(K-1)). In K - 1
+            dimensions, 2^h parts of diameter nu_1 rho^h have at most 2^h (c nu_1 rho^h)^((K-1)/q) of its volume.
     Source: Assumption 1, ii a). It rules out the rho of the experiments, 0.3 to 0.9, at K = 8 and q = 1.
     """
     return 2.0 ** (-power / (num_experts - on_simplex))
@@ -311,7 +311,7 @@ def least_ratio(num_experts: Experts, power: PositiveAmount = 1.0, on_simplex: S
 
 @checked
 def regret_bound(num_rounds: Size, neural: Amount, params: Params, linearization: Amount = 0.0) -> float:
-    """Return the bound on the regret from Lemma 4, in units of reward.
+    """Return the bound on the regret that follows from Lemma 4, in units of reward.
 
     It is neural + 2 sum_t Gamma-bar + `discretization_bound`, and at most T for rewards in [0, 1].
 

@@ -1,6 +1,6 @@
-"""Latency and memory of serving with every method, and of Tanbr's choice of weights.
+"""Latency and memory of every serving method, and of Tanbr's choice of weights.
 
-Programs are timed in turn within every repetition, in a new random order, and ratios are within a repetition.
+Every repetition times all programs once, in a new random order. Ratios are taken within a repetition.
 """
 
 import contextlib
@@ -35,10 +35,10 @@ from moe_theory.verification.claim import Measure, Runs
 
 NUM_REPEATS = 30
 WARM_UP = 2  # calls of every program before anything is timed
-NUM_LEAVES = 20  # feasible leaves that Fig. 6 counts slots to
-MAX_SLOTS = 2000  # after which a tree is given up on
+NUM_LEAVES = 20  # feasible leaves up to which Fig. 6 counts slots
+MAX_SLOTS = 2000  # largest number of slots for a tree
 _SLOTS_A_CALL = 50
-_SPREAD = 0.05  # standard deviation of untrained experts about one another
+_SPREAD = 0.05  # standard deviation between untrained experts
 
 Clock = Callable[[], float]  # seconds
 
@@ -52,20 +52,19 @@ class Program(NamedTuple):
 
     @property
     def peak_bytes(self) -> int:
-        """Bytes of arguments, results and temporaries, as XLA counts them."""
         memory = self.run.memory_analysis()
         sizes = (memory.argument_size_in_bytes, memory.output_size_in_bytes, memory.temp_size_in_bytes)
         return sum(int(size) for size in sizes)
 
 
 class Timer:
-    """Compiled programs of methods, named as in `METHODS` with `merged` among them, on one batch."""
+    """Compiled programs on one batch, for methods named as in `METHODS`, including `merged`."""
 
     def __init__(self, methods: Sequence[str], deployment: Deployment, inputs: Any, tags: Any) -> None:
-        self.merges: dict[str, Program] = {}  # of the methods that merge slot by slot
+        self.merges: dict[str, Program] = {}  # for methods that merge slot by slot
         self.serves: dict[str, Program] = {}
         weights = merge.equal_weights(deployment.model)
-        programs: dict[int, Any] = {}  # by the function: methods that share one share a program
+        programs: dict[int, Any] = {}  # by function, so that methods with the same function share a program
         for method in (METHODS[name] for name in methods):
             loaded = method.prepare(deployment)
             if method.merge is not None:
@@ -74,7 +73,7 @@ class Timer:
             self.serves[method.name] = _compiled(programs, method.serve, arguments)
 
     def measure(self, repeats: int, seed: int, clock: Clock) -> "dict[str, MethodCosts]":
-        """Time one batch with every method once a repetition. Raises: InvalidValueError for no repetitions."""
+        """Time one batch per repetition with every method. Raises: InvalidValueError for no repetitions."""
         columns = interleaved([*self.serves.values(), *self.merges.values()], repeats, seed, clock).T[:, None]
         serving = dict(zip(self.serves, columns, strict=False))
         merging = dict.fromkeys(self.serves, np.zeros((1, repeats)))
@@ -102,7 +101,7 @@ def _compiled(programs: dict[int, Any], function: Callable[..., Any], arguments:
 def interleaved(
     runs: Sequence[Callable[[], None]], repeats: int, seed: int, clock: Clock = time.perf_counter
 ) -> Float[np.ndarray, "repeats runs"]:
-    """Return the seconds of one call of each run in every repetition, in a new random order."""
+    """Return the seconds that one call of each run takes in every repetition, in a new random order."""
     order = np.random.default_rng(seed)
     seconds = np.zeros((repeats, len(runs)))
     for run in runs:
@@ -118,7 +117,6 @@ def interleaved(
 
 @contextlib.contextmanager
 def on_one_core() -> Iterator[None]:
-    """Pin all threads of this process to one core, on Linux."""
     if not hasattr(os, "sched_setaffinity"):
         yield
         return
@@ -139,10 +137,10 @@ def _pin(cores: set[int]) -> None:
 class MethodCosts(NamedTuple):
     """Costs of one method by repetition, with ratios to one merged expert in the same repetition."""
 
-    serving: Float[np.ndarray, "1 B"]  # seconds a batch
-    merging: Float[np.ndarray, "1 B"]  # seconds a slot; 0 for what does not merge slot by slot
-    ratio: Float[np.ndarray, "1 B"]  # of serving and merging, with one batch a slot
-    serving_ratio: Float[np.ndarray, "1 B"]  # without merging: many batches a slot
+    serving: Float[np.ndarray, "1 B"]  # seconds per batch
+    merging: Float[np.ndarray, "1 B"]  # seconds per slot; 0 for methods that do not merge slot by slot
+    ratio: Float[np.ndarray, "1 B"]  # of serving and merging, with one batch per slot
+    serving_ratio: Float[np.ndarray, "1 B"]  # of serving alone, as with many batches per slot
     loaded_bytes: Float[np.ndarray, "1 B"]  # while a slot is served
     peak_bytes: Float[np.ndarray, "1 B"]  # of the program that serves a batch
 
@@ -157,7 +155,7 @@ class ChoiceCosts(NamedTuple):
 
 
 def latencies(methods: Sequence[str], setting: Recipe) -> Measure:
-    """Measure the costs of a batch with each method on an untrained model of the setting's sizes."""
+    """Measure what a batch costs with each method, on an untrained model of the setting's sizes."""
     timed = tuple(dict.fromkeys([MERGED, *methods]))
 
     def measure(cells: Sequence[Cell], first: int, count: int, seed: int) -> Runs:
@@ -173,9 +171,9 @@ def latencies(methods: Sequence[str], setting: Recipe) -> Measure:
 
 
 def step_times(methods: Sequence[str], setting: Recipe) -> Measure:
-    """Measure the costs of a fine-tuning step on an untrained model of the setting's sizes.
+    """Measure what a fine-tuning step costs, on an untrained model of the setting's sizes.
 
-    The gradient is of a batch's loss in all norms and in a method's routers. A bandit merges again in every step,
+    The gradient of a batch's loss is taken in all norms and in a method's routers. A bandit merges again in every step,
     without a gradient.
     """
     timed = tuple(methods)
@@ -289,15 +287,15 @@ def _run(cell: Cell, first: int, count: int, records: Any) -> Run:
 
 
 class GrownTrees(NamedTuple):
-    slots: Int[np.ndarray, " B"]  # until each had them; `MAX_SLOTS` + 1 where it never did
+    slots: Int[np.ndarray, " B"]  # until each tree had its leaves; `MAX_SLOTS` + 1 if it never did
     state: State  # of the first replicate, after `num_slots`
-    num_slots: int  # until all had them
+    num_slots: int  # until all trees had their leaves
 
 
 def grow_trees(
     num_experts: int, replicates: int, seed: int = 0, form: str = uncertainty.DIAGONAL, params: Params | None = None
 ) -> GrownTrees:
-    """Run Tanbr on peaked rewards until each tree has `NUM_LEAVES` feasible leaves, with w = 64 and V = 8.
+    """Run Tanbr with w = 64 and V = 8 on peaked rewards until each tree has `NUM_LEAVES` feasible leaves.
 
     Source: Fig. 6 and Sec. V-D of `merging`.
     """

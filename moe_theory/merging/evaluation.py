@@ -1,6 +1,6 @@
 """The paper's evaluation: accuracy, latency and memory of every method and policy on a trained MoE.
 
-All serve slots with the same mixes, fixed or drifting, of the validation split.
+All of them serve slots from the validation split with the same mixes, fixed or drifting.
 
 Source: Tables I and II and Fig. 3 to 5 of `merging`.
 """
@@ -39,7 +39,7 @@ from moe_theory.verification.claim import Measure, Runs
 if TYPE_CHECKING:
     import xarray as xr
 
-MAX_SLOT_SIZE = 128  # requests that a slot has room for
+MAX_SLOT_SIZE = 128  # largest number of requests in a slot
 BEST = "best-merge"
 # Name -> (policy, overrides of the parameters).
 POLICIES: Mapping[str, tuple[str, Mapping[str, float]]] = {
@@ -52,15 +52,15 @@ POLICIES: Mapping[str, tuple[str, Mapping[str, float]]] = {
 }
 MIXES: Mapping[str, Mapping[str, float]] = {"fixed": {}, "drifting": {"mix_drift": 1.0}}
 STATIC_SLOTS = 40  # slots of each seed that are served by methods that learn nothing online
-SEARCHED = 512  # random weights among which the best merge is searched
+SEARCHED = 512  # random weights from which the search for the best merge starts
 ASCENT_STEPS = 80
 ASCENT_RATE = 0.1
 REFERENCES = 4  # slots of each seed whose best merge is searched
 
 
 class SlotAccuracy(NamedTuple):
-    accuracy: Float[Array, ""]  # share of right answers among its requests
-    mix: Float[Array, " V"]  # of its tasks, psi
+    accuracy: Float[Array, ""]  # share of right answers among the slot's requests
+    mix: Float[Array, " V"]  # psi, over the slot's tasks
 
 
 def evaluate(
@@ -81,7 +81,7 @@ def evaluate(
     num_experts = merge.num_experts_of(deployment.model)
     num_tasks = int(np.max(data.tasks)) + 1
     dims = Dims(num_experts, num_tasks, max_rounds=num_slots)
-    reward = of_model(deployment.model, data, num_tasks, slot_size)  # one for all, which then share their programs
+    reward = of_model(deployment.model, data, num_tasks, slot_size)  # one reward for all, so that they share programs
     sizes = {"num_experts": num_experts, "max_active": num_experts, "slot_size": slot_size}
     root = root_key(seed)
     answers = {}
@@ -93,7 +93,7 @@ def evaluate(
             served = system(dims, reward, policy)
             return simulate_batch(served, root, seeds, params, num_slots, observe=observe)[1]
 
-        runs = dict(zip(chosen_policies, on_all_cores(run, chosen_policies), strict=True))  # all meet the same mixes
+        runs = dict(zip(chosen_policies, on_all_cores(run, chosen_policies), strict=True))  # all serve the same mixes
         answers[mix] = _answers(deployment, data, methods, runs=runs, slot_size=slot_size, root=root)
     approaches = list(answers[next(iter(MIXES))])
     rows = np.array([[answers[mix][name] for name in approaches] for mix in MIXES])  # (mix, approach, measure, seed)
@@ -114,7 +114,6 @@ def _answers(
     slot_size: int,
     root: Key[Array, ""],
 ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Return the accuracy in all slots and in the late ones, by approach and over seeds."""
     mixes_of_all = next(iter(runs.values())).mix
     num_slots, _, seeds = mixes_of_all.shape
     late = num_late(num_slots)
@@ -142,7 +141,6 @@ def _answers(
 
 
 def observe(state: State, info: Info) -> SlotAccuracy:
-    """Return the accuracy over all requests of a slot, and its mix."""
     del state
     return SlotAccuracy(slot_reward(info.feedback), info.mix)
 
@@ -150,7 +148,7 @@ def observe(state: State, info: Info) -> SlotAccuracy:
 def serve_slots(
     name: str, loaded: Loaded, data: Examples, mixes: Float[Array, "seeds slots V"], slot_size: int, key: Key[Array, ""]
 ) -> Float[np.ndarray, "seeds slots"]:
-    """Return the accuracy, on equal requests for all, of a method that learns nothing online."""
+    """Return the accuracy of a method that learns nothing online. All methods receive the same requests."""
     flat = mixes.reshape(-1, mixes.shape[-1])
     keys = jax.random.split(key, len(flat))
     served = _serve_all(METHODS[name].serve, loaded, jax.tree.map(jnp.asarray, data), keys, flat, slot_size)
@@ -174,11 +172,11 @@ def best_accuracies(
 ) -> Float[np.ndarray, "seeds slots"]:
     """Return the largest psi' f(x) found for each mix.
 
-    The search is random, then gradient ascent from the best weights. f is the accuracy on all of `data`, used by the
-    search itself.
+    The search draws random weights, and then ascends the gradient from the best. f is the accuracy on all of `data`,
+    which the search itself uses.
     """
     flat = np.asarray(mixes, np.float32).reshape(-1, mixes.shape[-1])
-    distinct, places = np.unique(flat, axis=0, return_inverse=True)  # a fixed mix is that of all slots
+    distinct, places = np.unique(flat, axis=0, return_inverse=True)  # all slots have the same fixed mix
     arguments = model, jax.tree.map(jnp.asarray, data)
     candidates, values = _candidates(*arguments, key, mixes.shape[-1])
     optima = on_all_cores(lambda mix: _ascend(*arguments, candidates, values @ mix, mix), list(jnp.asarray(distinct)))
@@ -237,7 +235,7 @@ def _costs(
     repeats: int,
     seed: int,
 ) -> dict[str, tuple[str, Sequence[float]]]:
-    """Return medians over repetitions by approach, of one merged expert for what is no method."""
+    """Return medians over repetitions by approach. An approach that is no method costs as much as one merged expert."""
     batch = costs.drawn_batch(data, slot_size, seed)
     timer = costs.Timer(methods, deployment, batch.inputs, batch.tasks)
     with costs.on_one_core():
@@ -252,13 +250,13 @@ def _costs(
 
 
 def of_model(model: Model, data: Examples, num_tasks: int, max_slot_size: int = MAX_SLOT_SIZE) -> Reward:
-    """Return a trained MoE, merged to one expert a layer, as a reward: the accuracy on each task's requests in a slot.
+    """Return as a reward a trained MoE's accuracy, merged to one expert per layer, on each task's requests in a slot.
 
-    `value` looks at the first input of each task alone, as nobody reads it. The regret is NaN, and each call returns a
-    new system.
+    `value` only uses the first input of each task, because nobody reads its result. The regret is NaN, and each call
+    returns a new system.
 
     Args:
-        data: in V equal parts, the v-th of task v.
+        data: in V equal parts, of which the v-th belongs to task v.
         max_slot_size: largest `Params.slot_size`.
     """
     num_experts = merge.num_experts_of(model)
@@ -290,11 +288,11 @@ def of_model(model: Model, data: Examples, num_tasks: int, max_slot_size: int = 
 def slot_accuracies(
     dims: Dims, methods_of: Mapping[str, tuple[str, str]], slot_size: int, num_last: int, setting: Recipe
 ) -> Measure:
-    """Return the experiment on accuracies of the trained model.
+    """Return the experiment that measures accuracies of the trained model.
 
-    Cells are policies, and methods that learn nothing online. Replicates are streams of the same task mixes and
-    requests for one model, trained or read from its cache. Records are `SlotAccuracy`, of all slots for policies and of
-    the last `num_last` for methods.
+    Cells are policies, and methods that learn nothing online. Replicates are streams of task mixes and requests, the
+    same in all cells. One model, trained or read from the cache, serves them. Records are `SlotAccuracy`, for all slots
+    of policies and for the last `num_last` of methods.
     Args:
         methods_of: cell -> policy and monitor. Other cells are named after methods.
     """

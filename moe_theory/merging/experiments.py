@@ -1,6 +1,6 @@
-"""The runs that the claims on expert merging share.
+"""Runs that the claims on expert merging share.
 
-In tier `surfaces` replicate i has the same world in each cell. A reading decides how Tanbr splits and places its
+In tier `surfaces` replicate i has the same world in all cells. A reading decides how Tanbr splits boxes and places
 candidates, except on the testbed, which follows Algorithm 1.
 """
 
@@ -36,8 +36,8 @@ TESTBED_TIER = "testbed"
 CLOCKS_TIER = "clocks"
 SMOOTHNESS_RATIOS = (0.3, 0.5, 0.7, 0.9)  # rho, in the paper's experiments
 RANDOM_LEAF = "uniform"
-RULES = ("deepest", "in-turn", RANDOM_LEAF)  # of `adversary.SELECTIONS`
-LARGE_CONSTANT = 30.0  # C of (2), beside 1
+RULES = ("deepest", "in-turn", RANDOM_LEAF)  # some of `adversary.SELECTIONS`
+LARGE_CONSTANT = 30.0  # C of (2), besides 1
 CYCLIC = f"{RANDOM_LEAF}, cyclic splits"
 
 
@@ -74,15 +74,15 @@ def _trees(
 
 
 TREES = _trees("trees", Dims(max_rounds=1024, max_leaves=128), RULES, (1.0, LARGE_CONSTANT), 1)
-# What Assumption 1 and the threshold (2) leave open beside rho: nu_1, C and delta.
+# Assumption 1 and the threshold (2) leave nu_1, C and delta open, besides rho.
 FREE_TREE = (Scale("smoothness", 0.1, 10.0), Scale("split_constant", 0.1, 30.0), Scale("confidence", 0.01, 1.0))
 BY_RATIO = tuple(f"rho = {ratio:g}" for ratio in SMOOTHNESS_RATIOS)  # labels
-TREES_BY_RATIO = Selection(TREES, None, BY_RATIO)  # all at once, for a component a rho
-GROWTH = dataclasses.replace(  # of rates, which t decides from so many replicates on
+TREES_BY_RATIO = Selection(TREES, None, BY_RATIO)  # all at once, with one component per rho
+GROWTH = dataclasses.replace(  # rates, which Student's t decides from this many replicates on
     _trees("growing-trees", Dims(max_rounds=4096, max_leaves=288), ("in-turn",), (1.0,), 64), replicates=256
 )
 
-RIVALS_FIXED = {"split_rule": RANDOM_SPLIT, "point_rule": LINE_POINT, "warm_start": False}  # what readings decide
+RIVALS_FIXED = {"split_rule": RANDOM_SPLIT, "point_rule": LINE_POINT, "warm_start": False}  # set by readings
 NUM_ROUNDS = 512
 RECORD_EVERY = 32
 DIMS = Dims(max_experts=8, num_tasks=8, max_rounds=NUM_ROUNDS)
@@ -102,8 +102,8 @@ class Record(NamedTuple):
     left_out: Int[Array, ""]  # splits that the tree had no room for
     distance: Float[Array, ""]  # |theta_t - theta_0|; 0 without a network
     log_determinant: Float[Array, ""]  # log det Z_t - log det lambda I; 0 without a network
-    best_gap: Float[Array, ""]  # psi' (f*(x*) - f*(x)), x the candidate of the leaf that holds x*; 0 without a tree
-    best_depth: Int[Array, ""]  # of that leaf; 0 without a tree
+    best_gap: Float[Array, ""]  # psi' (f*(x*) - f*(x)), where x is the candidate of the leaf with x*; 0 without a tree
+    best_depth: Int[Array, ""]  # depth of this leaf; 0 without a tree
 
 
 @functools.cache
@@ -151,7 +151,7 @@ def _best_leaf(family: Reward, state: State, info: Info, tree: Tree) -> tuple[Fl
 
 
 def surface(name: str, reward: str, mix: Overrides) -> Experiment:
-    """Return the experiment with Tanbr and every rival on one family of rewards, with a fixed or drifting mix."""
+    """Return the experiment with Tanbr and every rival on one family of rewards, with a fixed or a drifting mix."""
     built = {policy: system(DIMS, reward, policy) for policy in (policies.TANBR, *RIVALS)}
     settings: dict[str, Overrides] = {policies.TANBR: {**mix}}
     return Experiment(
@@ -184,7 +184,7 @@ WORDS = {
 }
 
 
-# As many slots as the paper has in a fixed mix.
+# The paper has this many slots in a fixed mix.
 LONG_SLOTS = 5000
 LONG_WORLDS = 128
 LONG_DIMS = dataclasses.replace(DIMS, max_rounds=LONG_SLOTS, max_leaves=256)
@@ -207,7 +207,6 @@ TANBR_LONG = LONG.at(policies.TANBR)
 ONE_EXPERT_LONG = LONG.at(policies.BEST_EXPERT)
 
 
-# Fig. 7: Tanbr's rho, and the step of its network.
 LEARNING_RATES = (0.05, 0.5)  # eta w
 
 
@@ -228,9 +227,9 @@ ABLATION = Experiment(
 )
 
 
-# Fig. 6: slots until 20 feasible leaves, of the tree alone, whose leaves are picked at random.
+# Fig. 6: slots until the tree alone has 20 feasible leaves, if leaves are picked at random.
 STEP_EXPERTS = (4, 16, 64)
-STEP_CONSTANT = 0.3  # C: with 1 a tree seldom grows 20 leaves in the run
+STEP_CONSTANT = 0.3  # C, since with 1 a tree seldom grows 20 leaves in the run
 STEP_DIMS = Dims(max_experts=STEP_EXPERTS[-1], max_rounds=512, max_leaves=64)
 
 
@@ -249,16 +248,15 @@ STEPS = Experiment(
     tier=EXACT_TIER,
 )
 
-# Slots of the trained model.
 SLOT_SIZE = 64
-SLOTS = 5000  # as many as the paper learns in before it compares accuracies
-LAST_SLOTS = 128  # at the end of a run, which accuracies average over
+SLOTS = 5000  # the paper learns in this many slots before it compares accuracies
+LAST_SLOTS = 128  # slots at the end of a run over which accuracies are averaged
 STREAMS = 64
-MONITORED = "tanbr, estimated mix"  # by the paper's moving average of earlier slots
+MONITORED = "tanbr, estimated mix"  # estimated by the paper's moving average of earlier slots
 TOLD_THE_MIX = (policies.TANBR, policies.NUCB, policies.MIX, policies.UNIFORM)
 TESTBED_POLICIES = {name: (name, monitor.ORACLE) for name in TOLD_THE_MIX}
 TESTBED_POLICIES |= {MONITORED: (policies.TANBR, monitor.AVERAGE)}
-OF_TABLE_2 = ("rl-dense", "token-top-1-dense", "smear-example-linear", "smear-token-linear")  # with NUCB
+OF_TABLE_2 = ("rl-dense", "token-top-1-dense", "smear-example-linear", "smear-token-linear")  # and NUCB
 FIXED_MERGES = ("average", "fisher", "regmean")
 TESTBED_METHODS = (*FIXED_MERGES, *OF_TABLE_2)
 BESIDE_TABLE_2 = ("token-top-2-dense", "token-top-3-dense", "task-top-1-dense", policies.MIX)  # not in the paper
@@ -297,7 +295,7 @@ TESTBEDS = {
     "agreeing-fixed": _testbed("testbed-agreeing-fixed", AGREEING, {"mix_drift": 0.0}),
 }
 
-# Clocks: a layer as wide as the paper's, with 8 experts.
+# Clocks, on a layer as wide as the paper's with 8 experts.
 LAYER = Recipe(width=768, hidden=3072, num_heads=12, num_layers=1)
 TIMED = (
     *(f"token-top-1-{build}" for build in ("capacity", "dense", "ragged")),
@@ -357,17 +355,15 @@ ROUTING = Experiment(
     measured=Measured(costs.choice_times({cell: form for cell, (_, form) in ROUTED.items()})),
 )
 
-# What statements measure.
 HORIZONS = (16, 64, 256, 1024)  # T at which corrected bounds are compared
 
 
 def computed(*labels: str, abscissa: tuple[float, ...] | None = None) -> Selection:
-    """Select one tree, for a computed claim that reads no run."""
+    """Select one tree for a computed claim, which ignores the run."""
     return Selection(TREES, (tree_cell("deepest", SMOOTHNESS_RATIOS[-1]),), labels or None, abscissa, is_computed=True)
 
 
 def by_ratio(rule: str, constant: float = 1.0) -> Selection:
-    """Select the trees under one rule, at each rho."""
     return Selection(TREES, tuple(tree_cell(rule, ratio, constant) for ratio in SMOOTHNESS_RATIOS), BY_RATIO)
 
 
@@ -376,13 +372,13 @@ def recorded(run: Run, name: str) -> Float[np.ndarray, "R B"]:
 
 
 def candidates(run: Run) -> Float[np.ndarray, "R B"]:
-    """Return N_t, the active leaves that slot t picks from."""
+    """Return N_t, the number of active leaves from which slot t picks."""
     after = recorded(run, "num_active")
     return np.concatenate([np.ones_like(after[:1]), after[:-1]])
 
 
 def worst_excess(runs: Runs, rule: str, name: str, bound: Callable[[int, Params], float]) -> Float[np.ndarray, "V B"]:
-    """Return an observable's excess after T slots over its bound, by rho, at the worst T of `HORIZONS` and C."""
+    """Return by how much an observable exceeds its bound after T slots, by rho, at the worst T of `HORIZONS` and C."""
 
     def worst(cell: str) -> np.ndarray:
         bounds = np.array([bound(slots, runs[cell].params) for slots in HORIZONS])
@@ -393,7 +389,7 @@ def worst_excess(runs: Runs, rule: str, name: str, bound: Callable[[int, Params]
 
 
 def mean_value(run: Run, first: int, last: int) -> Float[np.ndarray, " B"]:
-    """Return the mean of psi' f*(x) over slots `first` + 1 to `last`, both recorded (or `first` 0)."""
+    """Return the mean of psi' f*(x) over slots `first` + 1 to `last`. Both must be recorded, or `first` is 0."""
     places = np.searchsorted(run.rounds, [first, last])
     assert run.rounds[places[1]] == last, "a slot that is recorded"
     assert first in (0, run.rounds[places[0]]), "none, or a slot that is recorded"
@@ -402,7 +398,6 @@ def mean_value(run: Run, first: int, last: int) -> Float[np.ndarray, " B"]:
 
 
 def lead(run: Run, rival: Run) -> Float[np.ndarray, " B"]:
-    """Return the lead of a policy's final accuracy over a rival's, on each stream."""
     return final_accuracy(run) - final_accuracy(rival)
 
 
@@ -411,23 +406,19 @@ def final_accuracy(run: Run) -> Float[np.ndarray, " B"]:
 
 
 def is_faster(run: Run, method: str, rival: str, share: float, field: str = "serving") -> Bool[np.ndarray, " B"]:
-    """Return whether a method takes at most `share` of a rival's serving time (or `field`), by repetition."""
     mine, rival_times = (np.asarray(getattr(run.records[name], field)[0], np.float64) for name in (method, rival))
     return mine <= share * rival_times
 
 
 def exponent_over_log(values: Float[np.ndarray, "V B"], slots: Sequence[int]) -> Float[np.ndarray, " B"]:
-    """Return the least-squares slope of log (values / log T) over log T by replicate."""
     places = np.log(slots)
     centred = places - places.mean()
     return centred @ np.log(values / places[:, None]) / (centred @ centred)
 
 
 def increases(values: Sequence[np.ndarray]) -> Bool[np.ndarray, "V B"]:
-    """Return whether each number is below the next, by replicate."""
     return np.stack([one < following for one, following in itertools.pairwise(values)])
 
 
-# What statements suppose.
-CONFIDENCE = 0.2  # delta of Lemmas 3 and 4 and of Theorem 1; the experiments' own, 1, would make them say nothing
+CONFIDENCE = 0.2  # delta of Lemmas 3 and 4 and of Theorem 1, since the experiments' 1 would make them trivial
 NUM_LAYERS = DIMS.num_hidden + 1  # L

@@ -1,6 +1,6 @@
 """Monitors: estimates of the task mix of a slot before its requests arrive.
 
-Source: Sec. III-B, which names a moving average, used here, and a Count-Min Sketch, without constants.
+Source: Sec. III-B. It names a moving average, which is used here, and a Count-Min Sketch, without constants.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ AVERAGE = "average"  # a name of `MONITORS`
 
 
 class Monitor(NamedTuple):
-    """Estimator of the task mix, on the simplex, from earlier slots only, except the oracle.
+    """Estimator of the task mix, on the simplex. All but the oracle use earlier slots only.
 
     Examples:
         >>> import numpy as np
@@ -40,7 +40,7 @@ def _average(state: Float[Array, " V"], feedback: Feedback, params: Params) -> F
     return (1 - rate) * state + rate * counts / jnp.sum(counts)
 
 
-# The monitors by name: the true mix, and a moving average of earlier slots.
+# The monitors by name. They return the true mix, and a moving average of earlier slots.
 MONITORS: dict[str, Monitor] = {
     ORACLE: Monitor(lambda dims, params: (), lambda state, mix: mix, lambda state, feedback, params: state),
     AVERAGE: Monitor(

@@ -1,14 +1,14 @@
-"""The network of Eq. (3), which predicts each task's reward from merging weights, and its training.
+"""The network of Eq. (3) and its training. It predicts each task's reward from merging weights.
 
-It has ReLUs and no biases, and inputs are padded with 0 beyond the experts that exist. The gradient of psi' f in layer
-l is an outer product of factors, delta_l a_{l-1}'.
+The network has ReLUs and no biases, and inputs are padded with 0 beyond the experts that exist. The gradient of psi' f
+in layer l is the outer product delta_l a_{l-1}' of two factors.
 
-The sum over slots of (f_v(x_s) - r_{s,v})^2 is, up to a constant, a sum over distinct arms. Arms are weighted by the
-slots in which task v was present, with terms (f_v(x) - mean reward)^2. The paper's loss is L = sum_s |f(x_s) - r_s|^2 /
-2 + lambda / 2 |theta - theta_0|^2. Here it is divided by the number n of its squares. A step of learning_rate / w is
-the paper's with eta = learning_rate / (n w).
+The sum over slots of (f_v(x_s) - r_{s,v})^2 is, up to a constant, a sum over distinct arms. An arm's term (f_v(x) -
+mean reward)^2 is weighted by the number of slots in which task v was present. The paper's loss is L = sum_s |f(x_s) -
+r_s|^2 / 2 + lambda / 2 |theta - theta_0|^2. Here it is divided by the number n of squares in the sum. A step of
+learning_rate / w equals the paper's with eta = learning_rate / (n w).
 
-`check_rewards` refuses rewards that are not finite on the host, and a compiled program counts them in `unusable`.
+On the host `check_rewards` refuses rewards that are not finite. A compiled program counts them in `unusable`.
 """
 
 import math
@@ -27,23 +27,24 @@ from moe_theory.merging.rewards import Feedback
 
 
 class NetworkWeights(NamedTuple):
-    """Weights theta, from the input on: (w, K), (w, w) with two hidden layers, (V, w)."""
+    """Weights theta from the input on, of shapes (w, K), (w, w) if there are two hidden layers, and (V, w)."""
 
     layers: tuple[Array, ...]
 
 
 class Factors(NamedTuple):
-    """Gradients of psi' f at C points, or one, as outer products of `outer` and `inner`."""
+    """Gradients of psi' f at C points, or at one, as outer products of `outer` and `inner`."""
 
     outer: tuple[Array, ...]  # delta_l (C, units of layer l)
     inner: tuple[Array, ...]  # a_{l-1} (C, inputs of layer l)
 
 
 def draw(key: Key[Array, ""], dims: Dims) -> NetworkWeights:
-    """Draw a network of two equal halves whose outputs cancel, so that f(x, theta_0) = 0, as (11) needs.
+    """Draw a network of two equal halves whose outputs cancel, so that f(x, theta_0) = 0, which (11) needs.
 
     A half has independent normal entries, of variance 4 / w in hidden layers and 2 / w in the last layer, with opposite
-    signs in the halves. No weight connects the halves yet. An expert's column does not depend on `dims.max_experts`.
+    signs in the halves. No weight connects the halves at first. An expert's column does not depend on
+    `dims.max_experts`.
 
     Source: NeuralUCB (Zhou, Li and Gu 2020, Algorithm 1), cited in Sec. IV-C of `merging`.
     """
@@ -68,7 +69,7 @@ def outputs(weights: NetworkWeights, points: Float[Array, "C K"]) -> Float[Array
 def factors(
     weights: NetworkWeights, points: Float[Array, "C K"], mix: Float[Array, " V"]
 ) -> tuple[Float[Array, " C"], Factors]:
-    """Return psi' f(x, theta), and its gradient g(x, theta) in factors."""
+    """Return psi' f(x, theta), and its gradient g(x, theta) as factors."""
     inputs, values = _forward(weights, points)
     passed = math.sqrt(weights.layers[-1].shape[1]) * jnp.broadcast_to(mix, values.shape).astype(values.dtype)
     outer = [passed]
@@ -85,7 +86,7 @@ def gradient(factors: Factors) -> Float[Array, "C p"]:
 
 
 def layers(vector: Float[Array, " p"], like: Factors) -> tuple[Array, ...]:
-    """Split a vector of p numbers, ordered as by `gradient`, into layers of one gradient's shapes."""
+    """Split a vector of p numbers, in the order of `gradient`, into layers with the shapes of one gradient."""
     parts = []
     start = 0
     for outer, inner in zip(*like, strict=True):
@@ -96,7 +97,7 @@ def layers(vector: Float[Array, " p"], like: Factors) -> tuple[Array, ...]:
 
 
 def kernel(one: Factors, other: Factors) -> Float[Array, "N C"]:
-    """Return the inner products of the gradients `one` at N points with `other` at C points."""
+    """Return the inner products of gradients `one` at N points with gradients `other` at C points."""
     terms = [
         jnp.matmul(outer, outer_other.T, precision="highest") * jnp.matmul(inner, inner_other.T, precision="highest")
         for outer, inner, outer_other, inner_other in zip(*one, *other, strict=True)
@@ -125,13 +126,13 @@ ARMS_A_BLOCK = 128  # gradients are summed over the blocks of arms seen so far
 
 
 class History(NamedTuple):
-    """Distinct weights (arms) in the order of first use, at most one new arm a slot."""
+    """Distinct weights (arms) in the order of first use, with at most one new arm per slot."""
 
     points: Float[Array, "A K"]  # weights
-    counts: Int[Array, "A V"]  # slots that an arm was tried in with a usable reward of the task
+    counts: Int[Array, "A V"]  # slots in which an arm gave a usable reward of the task
     means: Float[Array, "A V"]  # of these rewards
     num_arms: Int[Array, ""]
-    unusable: Int[Array, ""]  # rewards that were not finite, so far
+    unusable: Int[Array, ""]  # number of rewards so far that were not finite
 
 
 def empty_history(dims: Dims) -> History:
@@ -148,7 +149,7 @@ def empty_history(dims: Dims) -> History:
 
 
 def record(history: History, arm: Int[Array, ""], point: Float[Array, " K"], feedback: Feedback) -> History:
-    """Add a slot's rewards to an arm's, where a new arm has the index `history.num_arms`."""
+    """Add a slot's rewards to those of an arm. A new arm has the index `history.num_arms`."""
     present = feedback.counts > 0
     usable = present & jnp.isfinite(feedback.rewards)
     counts = history.counts[arm] + usable.astype(jnp.int32)
@@ -191,7 +192,7 @@ def loss_gradient(history: History, weights: NetworkWeights, start: NetworkWeigh
 def descend(
     history: History, weights: NetworkWeights, start: NetworkWeights, dims: Dims, params: Params
 ) -> NetworkWeights:
-    """Compute theta_t from theta_{t-1} by J gradient steps of size learning_rate / w on the mean loss."""
+    """Compute theta_t from theta_{t-1} with J gradient steps of size learning_rate / w on the mean loss."""
     dtype = weights.layers[0].dtype
     size = jnp.asarray(params.learning_rate, dtype) / dims.width
 
@@ -208,16 +209,16 @@ def check_rewards(feedback: Feedback) -> None:
     counts = np.asarray(feedback.counts)
     if rewards.shape != counts.shape or rewards.ndim != 1:
         raise InvalidValueError(
-            f"rewards of shape {rewards.shape} and counts of shape {counts.shape} must both be of one number a task.",
+            f"rewards has shape {rewards.shape} and counts has shape {counts.shape}, but both need one entry per task.",
             argument="rewards",
         )
     if counts.dtype.kind not in "iu" or np.any(counts < 0):
         raise InvalidValueError(
-            f"counts={counts.tolist()} must be whole numbers of requests, 0 or more a task.", argument="counts"
+            f"counts={counts.tolist()} must be whole numbers of requests, at least 0 for each task.", argument="counts"
         )
     for task in np.flatnonzero((counts > 0) & ~np.isfinite(rewards)):
         raise InvalidValueError(
-            f"rewards[{task}]={rewards[task]} of {counts[task]} requests must be a finite number: it would ruin the "
+            f"rewards[{task}]={rewards[task]} of {counts[task]} requests must be a finite number, or it would ruin the "
             f"network. Change the reward, or set counts[{task}] to 0 to leave the task out of this slot.",
             argument="rewards",
         )

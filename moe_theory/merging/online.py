@@ -1,4 +1,4 @@
-"""Merging online for a stream of requests: a policy chooses weights slot by slot and learns from rewards."""
+"""Online merging for a stream of requests. A policy chooses weights slot by slot and learns from rewards."""
 
 import functools
 import math
@@ -28,7 +28,7 @@ from moe_theory.merging.testbed.transformer import Model
 class Stream(Protocol):
     """Slots of requests, and the rewards that merged experts earn on them.
 
-    Rewards are means in [0, 1] by task, with the number of requests.
+    Rewards are means in [0, 1] by task, and come with numbers of requests.
 
     Examples:
         >>> import numpy as np
@@ -66,16 +66,16 @@ class Stream(Protocol):
 class Row(NamedTuple):
     """One slot of a run."""
 
-    slot: int  # from 1
+    slot: int  # counted from 1
     weights: Float[np.ndarray, " K"]
     estimated_mix: Float[np.ndarray, " V"]  # seen by the policy
     rewards: Float[np.ndarray, " V"]
     counts: Int[np.ndarray, " V"]
-    reward: float  # of all requests
-    mean_reward: float  # of all slots so far
+    reward: float  # mean over all requests of the slot
+    mean_reward: float  # mean over all slots so far
     num_candidates: int
     depth: int
-    seconds: float  # that the choice took
+    seconds: float  # seconds that the choice took
 
 
 def merge_online(
@@ -84,10 +84,10 @@ def merge_online(
     """Serve up to `num_slots` slots of a stream with a policy's weights, and yield each as soon as it is done.
 
     Args:
-        policy: a name of `policies.POLICIES`, to which you may add.
-        params: of the policy, with the stream's number of experts.
+        policy: a name in `policies.POLICIES`, to which you may add.
+        params: parameters of the policy. The stream sets the number of experts.
     Raises: UnknownNameError or InvalidValueError before the first slot. InvalidValueError for a slot whose rewards are
-        not numbers in [0, 1], one a task.
+        not one number in [0, 1] per task.
     """
     params = params or Params()
     params = params._replace(num_experts=stream.num_experts, max_active=min(int(params.max_active), stream.num_experts))
@@ -103,7 +103,7 @@ def merge_online(
     def serve() -> Iterator[Row]:
         memory, watched = start_states
         total = 0.0
-        unknown = jnp.zeros((stream.num_tasks,))  # in place of the true mix
+        unknown = jnp.zeros((stream.num_tasks,))  # takes the place of the true mix
         for number, slot in zip(range(1, num_slots + 1), stream.slots(), strict=False):
             choose_key, learn_key = jax.random.split(step_key(key, jnp.int32(number)))
             estimate = watch.estimate(watched, unknown)
@@ -131,7 +131,7 @@ def merge_online(
                 seconds=seconds,
             )
 
-    return serve()  # a generator would refuse nothing before its first slot
+    return serve()  # a generator would raise no error before its first slot
 
 
 def compare(
@@ -147,10 +147,10 @@ def compare(
 
     Args:
         open_stream: opens the stream again for each policy.
-        names: policies, by default all, without the task mix if experts are fewer than tasks.
-        num_slots: the most slots.
-        reading: of Tanbr's splits and candidates, "random-split" by default.
-        max_active: B, the most experts in a merge, all by default.
+        names: policies, by default all. The task mix is left out if there are fewer experts than tasks.
+        num_slots: largest number of slots.
+        reading: how Tanbr splits boxes and places candidates, "random-split" by default.
+        max_active: B, the largest number of experts in a merge, by default all.
     Returns: each policy's slots.
     Raises: UnknownNameError for an unknown policy, InvalidValueError for impossible numbers, seeds or rewards, or
         DeclarationError for a stream without slots.
@@ -163,12 +163,12 @@ def compare(
         params = params_for(name, stream.num_experts, reading, max_active)
         outcomes[name] = list(merge_online(open_stream(), name, num_slots, params, seed))
     if not all(outcomes.values()):
-        raise DeclarationError("the stream has no slots. Name another.")
+        raise DeclarationError("the stream has no slots. Pass another stream.")
     return outcomes
 
 
 class RewardEstimate(NamedTuple):
-    """Mean reward of a policy over replicates, with a 95 % interval by Student's t."""
+    """Mean reward of a policy over replicates, with a 95 % interval from Student's t."""
 
     mean: float
     low: float
@@ -188,9 +188,9 @@ def compare_replicates(
     """Return each policy's mean reward over replicates, where replicate r serves `open_stream(r)` with seed r.
 
     Args:
-        replicates: at least 2, with the same slots for all policies.
+        replicates: at least 2. All policies serve the same slots.
         names, num_slots, reading, max_active: as for `compare`.
-    Raises: as `compare`, and InvalidValueError for fewer than 2 replicates.
+    Raises: the errors of `compare`, and InvalidValueError for fewer than 2 replicates.
 
     Examples:
         >>> import numpy as np
@@ -226,7 +226,7 @@ def compare_replicates(
 
 
 def _estimate(rewards: Float[np.ndarray, " B"]) -> RewardEstimate:
-    from scipy import stats  # half a second to import, which only this function needs
+    from scipy import stats  # takes half a second to import, and only this function needs it
 
     mean = float(rewards.mean())
     reach = float(stats.t.ppf(0.975, len(rewards) - 1) * rewards.std(ddof=1) / math.sqrt(len(rewards)))
@@ -234,7 +234,6 @@ def _estimate(rewards: Float[np.ndarray, " B"]) -> RewardEstimate:
 
 
 def params_for(policy: str, num_experts: int, reading: Reading | None = None, max_active: int | None = None) -> Params:
-    """Return the parameters of a policy under a reading, with its best settings on the testbed."""
     active = num_experts if max_active is None else max_active
     constraints.require(constraints.Count, max_active=active)
     values = {"max_active": active, "num_experts": num_experts}
@@ -244,20 +243,20 @@ def params_for(policy: str, num_experts: int, reading: Reading | None = None, ma
 
 
 def checked(served: Any, num_tasks: int, slot: int) -> Feedback:
-    """Check the output of a stream's `serve`, and return it as arrays."""
     try:
         rewards, counts = (np.asarray(part, np.float64) for part in served)
     except (TypeError, ValueError):
         raise InvalidValueError(
-            f"slot {slot}: serve must return (rewards, counts), one of each a task, not {shortened(served)}. Change it."
+            f"slot {slot}: serve must return (rewards, counts), each with one number per task, but returned "
+            f"{shortened(served)}. Change serve."
         ) from None
     for name, array in (("rewards", rewards), ("counts", counts)):
         if array.shape != (num_tasks,):
             raise InvalidValueError(
-                f"slot {slot}: {name} of shape {array.shape} must be of shape ({num_tasks},), one a task. Change serve."
+                f"slot {slot}: {name} has shape {array.shape}, but must have shape ({num_tasks},). Change serve."
             )
     if not (np.all(counts >= 0) and np.all(counts == np.floor(counts)) and counts.sum() >= 1):
-        raise InvalidValueError(f"slot {slot}: counts={counts} must be whole numbers, not all of them 0. Change serve.")
+        raise InvalidValueError(f"slot {slot}: counts={counts} must be whole numbers, and not all 0. Change serve.")
     rewards = np.where(counts > 0, rewards, 0)
     if not np.all((rewards >= 0) & (rewards <= 1)):
         place = int(np.argmax(~((rewards >= 0) & (rewards <= 1))))
@@ -265,8 +264,8 @@ def checked(served: Any, num_tasks: int, slot: int) -> Feedback:
         if math.isnan(rewards[place]):
             words = "NaN"
         raise InvalidValueError(
-            f"slot {slot}: the reward of task {place} is {words}, but must be a number in [0, 1], which the "
-            "bandit's bounds suppose. Shift and scale it in serve."
+            f"slot {slot}: the reward of task {place} is {words}, but the bandit's bounds need a number in "
+            "[0, 1]. Shift and scale it in serve."
         )
     return Feedback(rewards, counts.astype(np.int64))
 
@@ -300,7 +299,7 @@ def _accuracies(model: Model, weights: Any, inputs: Any, labels: Any, tasks: Any
 
 
 def drawn(model: Model, data: Examples, num_tasks: int, num_slots: int, size: int, seed: int) -> Requests:
-    """Return a stream of slots with `size` examples each, whose tasks follow `mix_of`."""
+    """Return a stream of slots with `size` examples each. Their tasks follow `mix_of`."""
     key = root_key(seed)
     params = Params(mix_drift=0.0)
     dims = Dims(num_tasks=num_tasks)

@@ -1,6 +1,6 @@
 """Static sizes and traced parameters of online expert merging, and readings of the paper.
 
-A reading names choices where the paper is silent or contradicts itself:
+A reading names the choices that we make where the paper is silent or contradicts itself:
 
 | open in the paper | parameter |
 | --- | --- |
@@ -61,7 +61,7 @@ Ratio = Annotated[Real, Within(0, 1, open_low=True, open_high=True)]
 class Dims:
     """Static shapes for which a program is compiled.
 
-    `max_experts` only pads, and `max_rounds` is an upper bound.
+    `max_experts` and `max_rounds` are upper bounds, to which arrays are padded.
 
     Raises: InvalidValueError for sizes out of range.
 
@@ -72,19 +72,19 @@ class Dims:
     """
 
     max_experts: Annotated[int, Whole(2)] = 8  # largest number of experts K
-    num_tasks: Size = 8  # V, kinds of tasks: outputs of the reward network
-    max_rounds: Size = 2000  # T, slots that there is memory for
-    max_leaves: Size = 128  # leaves that the tree has room for; further splits are skipped, and counted
-    width: Annotated[int, Whole(2)] = 64  # w, units of a hidden layer: even, as a network begins with two equal halves
+    num_tasks: Size = 8  # V, number of tasks and of outputs of the reward network
+    max_rounds: Size = 2000  # T, number of slots for which there is memory
+    max_leaves: Size = 128  # number of leaves for which the tree has room; further splits are skipped, and counted
+    width: Annotated[int, Whole(2)] = 64  # w, units of a hidden layer; even, for two equal halves at first
     num_hidden: Annotated[int, OneOf((1, 2), "Eq. (3) with L = 2, or the number of parameters beside it")] = 1
-    num_steps: Size = 8  # J, gradient steps a slot
-    num_candidates: Size = 20  # weights that NUCB draws a slot
+    num_steps: Size = 8  # J, gradient steps per slot
+    num_candidates: Size = 20  # weights that NUCB draws per slot
 
     def __post_init__(self) -> None:
         constraints.check_sizes(self)
         if self.width % 2:
             raise InvalidValueError(
-                f"width must be even, got {self.width}: a network begins with two equal halves that cancel.",
+                f"width={self.width} must be even, because a network begins with two equal halves. Change width.",
                 argument="width",
             )
 
@@ -96,7 +96,7 @@ class Dims:
 
 @with_known_names
 class Params(NamedTuple):
-    """Parameters that a user can sweep, each a leaf that may be traced.
+    """Parameters that a user can sweep. Each may be traced.
 
     Examples:
         >>> from moe_theory import merging
@@ -112,25 +112,24 @@ class Params(NamedTuple):
     confidence: Share = 1.0  # delta of the threshold (2); the paper's experiments have 1
     exploration: NonNegative = 0.3  # gamma, in place of gamma_t, whose constants are unknown
     regularization: Regularization = 1.0  # lambda
-    learning_rate: StepSize = 0.5  # eta, times w: steps are on the mean loss, in units of 1 / width
+    learning_rate: StepSize = 0.5  # eta times w, because steps are on the mean loss, in units of 1 / width
     split_rule: Rule = RANDOM_SPLIT
     point_rule: Rule = LINE_POINT
-    warm_start: Flag = False  # whether x = psi is tried first, and stays a candidate: not in the paper
-    noise_scale: Noise = 0.1  # deviation of a task's mean reward in a slot about its expectation
+    warm_start: Flag = False  # whether x = psi is tried first and stays a candidate (not in the paper)
+    noise_scale: Noise = 0.1  # deviation of a task's mean reward in a slot from its expectation
     slot_size: Count = 128  # requests in a slot
-    mix_concentration: Positive = 1.0  # of the Dirichlet law of the task mix
+    mix_concentration: Positive = 1.0  # of the task mix's Dirichlet distribution
     mix_drift: NonNegative = 0.0  # amplitude of the mix's drift, 0 for a fixed mix
     mix_period: Positive = 500.0  # slots in a period of the drift
     monitor_rate: Share = 0.1  # weight of the last slot in the monitor's average
 
 
 def check_params(dims: Dims, params: Params) -> None:
-    """Check that parameters are within their range, except traced ones."""
     values = constraints.check(params, dims)
     if values.get("warm_start") and values.get("num_experts", dims.num_tasks) != dims.num_tasks:
         raise InvalidValueError(
-            f"warm_start needs as many experts as tasks, not num_experts={values['num_experts']} and "
-            f"num_tasks={dims.num_tasks}: weights equal to the task mix give expert v the share of task v.",
+            f"warm_start gives expert v the share of task v, so num_experts={values['num_experts']} must equal "
+            f"num_tasks={dims.num_tasks}. Change num_experts or leave out warm_start.",
             argument="warm_start",
         )
 
@@ -167,4 +166,4 @@ _READINGS = (
         {"warm_start": True},
     ),
 )
-READINGS: dict[str, Reading] = {reading.name: reading for reading in _READINGS}  # the first is that of `Params`
+READINGS: dict[str, Reading] = {reading.name: reading for reading in _READINGS}  # `Params` is the first

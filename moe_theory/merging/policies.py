@@ -1,4 +1,4 @@
-"""Policies: how a slot's merging weights are chosen, and what is learned from its rewards.
+"""Policies, which choose a slot's merging weights and learn from its rewards.
 
 A policy is for one replicate and needs no `System`. Your own loop calls it with its observations::
 
@@ -48,7 +48,7 @@ AVERAGE = "average"  # a name of `POLICIES`
 MIX = "mix"  # a name of `POLICIES`
 BEST_EXPERT = "best-expert"  # a name of `POLICIES`
 GRADIENT = "gradient"  # a name of `POLICIES`
-# What `benchmarks/tune_testbed.py` found best of as many random settings for each, on streams of another seed.
+# `benchmarks/tune_testbed.py` found these best, of equally many random settings for each, on streams of another seed.
 TUNED: dict[str, Mapping[str, float]] = {
     TANBR: {
         "exploration": 0.19,
@@ -64,9 +64,9 @@ GRADIENT_NOISE = 0.5  # standard deviation of the logits
 GRADIENT_RATE = 0.3  # step size on the logits' weights
 BASELINE_RATE = 0.05  # weight of the last slot in the baseline
 
-PRNGKey = Key[Array, ""]  # of one replicate
+PRNGKey = Key[Array, ""]  # key of one replicate
 Mix = Float[Array, " V"]  # psi, estimated shares of the tasks
-Slot = Int[Array, ""]  # its number, from 1
+Slot = Int[Array, ""]  # number of the slot, from 1
 Memory = Any  # a NamedTuple of arrays; its structure and types stay the same from slot to slot
 
 
@@ -81,11 +81,11 @@ class Pick(NamedTuple):
     bonus: Annotated[Float[Array, ""], AT_LEAST_0]  # last term of (4), gamma |g / sqrt(w)| by Z^-1; 0 without a network
     prediction: Float[Array, ""]  # psi' f(x, theta); 0 without a network
     left_out: Annotated[Int[Array, ""], AT_LEAST_0]  # splits that the tree had no room for, so far
-    found: Any = None  # what choosing found out for `learn`, if anything; not in an `Info`
+    found: Any = None  # results of the choice that `learn` can reuse; not in an `Info`
 
 
 class Policy(NamedTuple):
-    """Rule that chooses weights, equal and hashable for equal arguments.
+    """Rule that chooses weights. It is hashable, and equal for equal arguments.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -101,16 +101,16 @@ class Policy(NamedTuple):
 
     begin: Callable[[PRNGKey, Dims, Params], Memory]
     choose: Callable[[PRNGKey, Memory, Mix, Slot, Params], Pick]  # (.., mix, t, ..)
-    # (key, memory, pick, mix, feedback, t, params); t is the slot's own number
+    # (key, memory, pick, mix, feedback, t, params); t is the number of the slot
     learn: Callable[[PRNGKey, Memory, Pick, Mix, Feedback, Slot, Params], Memory]
 
 
 @functools.lru_cache
 def named(policy: str, dims: Dims, uncertainty: str = EXACT) -> Policy:
-    """Return the policy called `policy`, the same object for equal arguments.
+    """Return the policy called `policy`. Equal arguments give the same object.
 
     Args:
-        uncertainty: how a neural policy computes its norm by Z^-1.
+        uncertainty: how a neural policy computes the norm by Z^-1.
     Raises: UnknownNameError for an unknown name.
 
     Examples:
@@ -147,12 +147,12 @@ class TanbrMemory(NamedTuple):
 
     learner: Learner
     tree: Tree
-    arms: Int[Array, " C"]  # index in the history of each leaf's candidate; -1 before its first pull
-    judged: NormCache | None  # of each leaf's row, and of the warm start's candidate after them
+    arms: Int[Array, " C"]  # index of each leaf's candidate in the history; -1 before its first pull
+    judged: NormCache | None  # for each leaf's row, followed by the warm start's candidate
 
 
 def _tanbr(dims: Dims, uncertainty: str) -> Policy:
-    """Return Algorithm 1. Candidates are the tree's rows, then the weights of the warm start; ties go to the first."""
+    """Return Algorithm 1. Candidates are the tree's rows, then the weights of the warm start. Ties go to the first."""
     form = uncertainties.named(uncertainty, dims)
 
     def begin(key: PRNGKey, dims: Dims, params: Params) -> TanbrMemory:
@@ -206,7 +206,7 @@ def _tanbr(dims: Dims, uncertainty: str) -> Policy:
 
 
 def _nucb(dims: Dims, uncertainty: str) -> Policy:
-    """Return Tanbr's network and bounds on `Dims.num_candidates` new random weights a slot. Source: Sec. V-A, iv."""
+    """Return Tanbr's network and bounds, on `Dims.num_candidates` new random weights per slot. Source: Sec. V-A, iv."""
     form = uncertainties.named(uncertainty, dims)
 
     def begin(key: PRNGKey, dims: Dims, params: Params) -> Learner:
@@ -240,7 +240,7 @@ def _split_leaf(
     time: Slot,
     params: Params,
 ) -> tuple[Tree, Int[Array, " C"]]:
-    """Return the tree and the leaves' arms after a pull of a leaf, or as they were if no leaf was pulled."""
+    """Return the tree and the leaves' arms after a pull of a leaf, or unchanged if no leaf was pulled."""
     leaves, split = tree.split_leaf(key, memory.tree, leaf, jnp.asarray(time, jnp.int32), params)
     arms = memory.arms.at[leaf].set(jnp.where(split.happened, -1, arm))
     return jax.tree.map(lambda new, old: jnp.where(is_leaf, new, old), (leaves, arms), (memory.tree, memory.arms))
@@ -263,7 +263,7 @@ def _predict(
     """Return psi' f, the first term of Eq. (4), and gradients, NaN past the memory's last slot."""
     if is_known(time) and int(time) > dims.max_rounds:
         raise InvalidValueError(
-            f"slot {int(time)} must be at most max_rounds={dims.max_rounds}, the slots that memory was allotted to. "
+            f"slot {int(time)} must be at most max_rounds={dims.max_rounds}, for which memory was allocated. "
             "Raise Dims.max_rounds."
         )
     predictions, factors = network.factors(learner.weights, points, mix)
@@ -305,20 +305,20 @@ def _update(
 
 
 class _Exists(NamedTuple):
-    exists: Bool[Array, " K"]  # of the padded experts
+    exists: Bool[Array, " K"]  # for the padded experts
 
 
 class _ExpertRewards(NamedTuple):
     exists: Bool[Array, " K"]
     counts: Int[Array, " K"]
-    sums: Float[Array, " K"]  # of a slot's mean reward
+    sums: Float[Array, " K"]  # moments of a slot's mean reward
 
 
 class _Logits(NamedTuple):
     exists: Bool[Array, " K"]
     weights: Float[Array, "K V+1"]  # the last column multiplies a constant 1
     baseline: Float[Array, ""]  # moving average of rewards
-    noise: Float[Array, " K"]  # of the next slot's logits, standard normal
+    noise: Float[Array, " K"]  # noise of the next slot's logits, standard normal
 
 
 def plain_pick(
@@ -327,7 +327,7 @@ def plain_pick(
     """Return the pick of a policy without a tree or a network.
 
     Args:
-        candidate: index of the weights among `num_candidates`.
+        candidate: index of these weights among the `num_candidates`.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -388,7 +388,6 @@ def _begin_experts(key: PRNGKey, dims: Dims, params: Params) -> _ExpertRewards:
 
 
 def _choose_expert(key: PRNGKey, memory: _ExpertRewards, mix: Mix, time: Slot, params: Params) -> Pick:
-    """Return UCB1's expert: the largest mean reward + (2 log t / n)^(1/2), untried experts first."""
     del key, mix, params
     tries = memory.counts.astype(memory.sums.dtype)
     num_tries = jnp.maximum(tries, 1)
@@ -438,7 +437,7 @@ def _always(policy: Policy) -> Callable[[Dims, str], Policy]:
     return lambda dims, uncertainty: policy
 
 
-# What builds the policy of a name, from sizes and the name of an uncertainty.
+# Name -> function that builds the policy from sizes and the name of an uncertainty.
 POLICIES: dict[str, Callable[[Dims, str], Policy]] = {
     TANBR: _tanbr,
     NUCB: _nucb,

@@ -19,14 +19,14 @@ PICTURE = "merge.svg"
 SMOOTHED = 20  # slots in the moving average
 HEIGHT = 3.4  # inches of the picture
 
-Policies = Mapping[str, Sequence[Row]]  # the same slots by each policy
+Policies = Mapping[str, Sequence[Row]]  # all policies have the same slots
 
 
 class PolicySummary(NamedTuple):
     policy: str
     mean_reward: float
     late_reward: float  # mean over the last slots
-    seconds: float  # median of a choice
+    seconds: float  # median time of a choice
 
 
 def document(by_policy: Policies, body: Mapping[str, object], folder: Path) -> Document:
@@ -53,7 +53,6 @@ def document(by_policy: Policies, body: Mapping[str, object], folder: Path) -> D
 
 
 def summarized(by_policy: Policies) -> list[PolicySummary]:
-    """Return the policies from the best in the last slots on."""
     summaries = []
     for policy, rows in by_policy.items():
         late = [row.reward for row in rows[-num_late(len(rows)) :]]

@@ -1,7 +1,7 @@
-"""Rewards of merging weights, the task mix, and families with known best weights for every mix and every B.
+"""Rewards of merging weights, the task mix, and families whose best weights are known for every mix and every B.
 
-A slot shows the mean reward of each task that had requests: f*_v(x) plus Gaussian noise of deviation `noise_scale`, not
-clipped to [0, 1].
+A slot shows the mean reward of each task that had requests. It is f*_v(x) plus Gaussian noise of deviation
+`noise_scale`, not clipped to [0, 1].
 
 Examples:
     >>> import jax.numpy as jnp
@@ -37,10 +37,10 @@ BLOCK = 128  # requests drawn together
 PEAKED = "peaked"  # a name of `REWARDS`
 FLAT = "flat"  # a name of `REWARDS`
 SHARES = "shares"  # a name of `REWARDS`
-PEAK_WIDTH = 0.5  # s; about the distance of equal weights from a peak at K = 8
-PEAK_CONCENTRATION = 0.25  # of the Dirichlet law of a peak, which is of few experts
+PEAK_WIDTH = 0.5  # s, about the distance between equal weights and a peak at K = 8
+PEAK_CONCENTRATION = 0.25  # of a peak's Dirichlet distribution, so that it uses few experts
 LOWEST_PEAK = 0.5  # heights are uniform from here to 1
-FLAT_CONCENTRATION = 0.1  # of the Dirichlet law of the tasks' own best weights, which use few experts
+FLAT_CONCENTRATION = 0.1  # of the Dirichlet distribution of each task's best weights, so that they use few experts
 
 Environment = Any  # a NamedTuple of arrays, drawn once per replicate
 
@@ -72,7 +72,7 @@ def is_empty_slot(feedback: Feedback) -> Bool[Array, ""]:
 
 
 class Reward(NamedTuple):
-    """Reward function f* of K weights with V values, and the slots that observe it.
+    """Reward function f* of K weights with V values, and how a slot observes it.
 
     Examples:
         Without known best weights the regret is NaN:
@@ -105,7 +105,7 @@ def check_reward(reward: Reward, world: Environment, dims: Dims, params: Params)
         _require_shape(name, jax.eval_shape(call), arguments, expected)
     served = jax.eval_shape(lambda key: reward.serve(key, world, weights, mix, params), key)
     if not isinstance(served, Feedback):
-        raise InvalidValueError("Reward.serve gave something else than a merging.Feedback. Fix serve.")
+        raise InvalidValueError("Reward.serve must return a merging.Feedback. Change serve.")
     for field, value in served._asdict().items():
         _require_shape("serve", value, "task", mix.shape, f" {field} of")
 
@@ -113,21 +113,20 @@ def check_reward(reward: Reward, world: Environment, dims: Dims, params: Params)
 def _require_shape(name: str, value: Any, owner: str, expected: tuple[int, ...], words: str = "") -> None:
     shape = getattr(value, "shape", f"of a {type(value).__name__}")
     if shape != expected:
-        article = {"expert": "an"}.get(owner, "a")
         raise InvalidValueError(
-            f"Reward.{name} gave{words} shape {shape}, not one number {article} {owner}: {expected}. Fix {name}."
+            f"Reward.{name} returned{words} shape {shape}, but needs one number per {owner}: {expected}. Change {name}."
         )
 
 
 class Tasks(NamedTuple):
-    """Parameters of the mix of every slot, drawn once a replicate."""
+    """Parameters of the mixes of all slots, drawn once per replicate."""
 
     log_weights: Float[Array, " V"]
     phases: Float[Array, " V"]  # of each task's drift, in radians
 
 
 def draw_tasks(key: Key[Array, ""], dims: Dims, params: Params) -> Tasks:
-    """Draw a Dirichlet mix of concentration `mix_concentration`, and uniform phases."""
+    """Draw a Dirichlet mix with concentration `mix_concentration`, and uniform phases."""
     weights_key, phases_key = jax.random.split(key)
     return Tasks(
         log_weights=log_gammas(weights_key, dims.num_tasks, params.mix_concentration),
@@ -139,7 +138,7 @@ def mix_of(tasks: Tasks, time: Int[Array, ""], params: Params) -> Float[Array, "
     """Return psi_t, the task mix of slot t: softmax(log-weights + drift sin(2 pi t / period + phase)).
 
     Without drift it is the Dirichlet draw. A drift of 1 multiplies shares by up to e before normalization, and divides
-    them half a period later.
+    them by as much half a period later.
     """
     dtype = tasks.phases.dtype
     turns = time.astype(dtype) / jnp.asarray(params.mix_period, dtype)
@@ -148,7 +147,7 @@ def mix_of(tasks: Tasks, time: Int[Array, ""], params: Params) -> Float[Array, "
 
 
 def draw_counts(key: Key[Array, ""], mix: Float[Array, " V"], slot_size: Int[Scalar, ""]) -> Int[Array, " V"]:
-    """Draw each task's requests among `slot_size`, multinomial with shares `mix`, one by one in blocks."""
+    """Draw how many of `slot_size` requests each task has, multinomial with shares `mix`, in blocks of requests."""
     size = jnp.asarray(slot_size, jnp.int32)
     edges = jnp.cumsum(mix)[:-1]
 
@@ -185,20 +184,20 @@ def peak_value(world: World, weights: Float[Array, " K"]) -> Float[Array, " V"]:
 
 
 def peak_best(world: World, mix: Float[Array, " V"], params: Params) -> Float[Array, " K"]:
-    """Return the feasible weights nearest to c, because psi' f* falls with |x - c| alone (`nearest`)."""
+    """Return the feasible weights nearest to c, because psi' f* depends only on |x - c| and falls (`nearest`)."""
     del mix
     return nearest(world.surface.center, world.exists, params.max_active)
 
 
 def flat_value(world: World, weights: Float[Array, " K"]) -> Float[Array, " V"]:
-    """Return f*_v(x) = 1 - |x - c_v|^2 / 2, in [0, 1], as points of the simplex are at most 2^(1/2) apart."""
+    """Return f*_v(x) = 1 - |x - c_v|^2 / 2, in [0, 1] because points of the simplex are at most 2^(1/2) apart."""
     return 1 - jnp.sum(jnp.square(weights[None, :] - world.surface), axis=1) / 2
 
 
 def flat_best(world: World, mix: Float[Array, " V"], params: Params) -> Float[Array, " K"]:
     """Return the feasible weights nearest to c = sum_v psi_v c_v, a point of the simplex.
 
-    psi' f* = 1 - |x - c|^2 / 2 less half the variance of c_v under psi (`nearest`).
+    psi' f* is 1 - |x - c|^2 / 2 minus half the variance of c_v under psi (`nearest`).
     """
     return nearest(jnp.sum(mix[:, None] * world.surface, axis=0), world.exists, params.max_active)
 
@@ -211,8 +210,8 @@ def shares_value(world: World, weights: Float[Array, " K"]) -> Float[Array, " V"
 def shares_best(world: World, mix: Float[Array, " V"], params: Params) -> Float[Array, " K"]:
     """Return x_v in proportion to psi_v^2 over the B tasks with the largest shares.
 
-    On given experts sum psi_v x_v^(1/2) is concave, with derivatives psi_v / (2 x_v^(1/2)), equal here. By Cauchy and
-    Schwarz its maximum is the norm of their psi, so the largest psi are best.
+    On given experts sum psi_v x_v^(1/2) is concave, and its derivatives psi_v / (2 x_v^(1/2)) are equal here. By Cauchy
+    and Schwarz its maximum is the norm of these experts' psi, so the largest psi are best.
     """
     squares = jnp.square(mix / jnp.max(mix))
     largest_squares = jnp.where(largest(mix, jnp.ones_like(mix, bool), params.max_active), squares, 0)
@@ -222,8 +221,8 @@ def shares_best(world: World, mix: Float[Array, " V"], params: Params) -> Float[
 def nearest(point: Float[Array, " K"], exists: Bool[Array, " K"], max_active: Int[Scalar, ""]) -> Float[Array, " K"]:
     """Return the weights nearest to a `point` of the simplex, with at most B above 0.
 
-    On a set S of B experts they are x_k = c_k + m/B with m = 1 - sum_S c >= 0. The squared distance m^2/B plus the sum
-    of c^2 outside S is least where S has the largest entries.
+    On a set S of B experts the nearest weights are x_k = c_k + m/B with m = 1 - sum_S c >= 0. The squared distance,
+    m^2/B plus the sum of c^2 outside S, is least if S has the largest entries.
     """
     is_largest = largest(point, exists, max_active)
     missing = 1 - jnp.sum(jnp.where(is_largest, point, 0))
@@ -285,7 +284,6 @@ def observed(key: Key[Array, ""], values: Float[Array, " V"], mix: Float[Array, 
 
 
 def check_experts(words: str, dims: Dims, params: Params) -> None:
-    """Require an expert for each task, as the reward `words` does."""
     if dims.max_experts < dims.num_tasks:
         raise InvalidValueError(
             f"{words} needs an expert for each task: max_experts={dims.max_experts} must be at least "
@@ -293,8 +291,8 @@ def check_experts(words: str, dims: Dims, params: Params) -> None:
         )
     if is_known(params.num_experts) and params.num_experts != dims.num_tasks:
         raise InvalidValueError(
-            f"{words} needs an expert for each task: num_experts={params.num_experts} must be num_tasks="
-            f"{dims.num_tasks}. Change num_experts, or choose another."
+            f"{words} needs an expert for each task: num_experts={params.num_experts} must equal "
+            f"num_tasks={dims.num_tasks}. Change num_experts, or choose another reward."
         )
 
 

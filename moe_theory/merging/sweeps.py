@@ -1,4 +1,4 @@
-"""Names that a sweep's specification may use for online expert merging."""
+"""Names for sweeps of online expert merging."""
 
 from typing import Any
 
@@ -14,23 +14,22 @@ from moe_theory.merging.rewards import REWARDS
 from moe_theory.merging.system import system
 from moe_theory.sweep.systems import ClosedForm, Observable, Sweepable, observables
 
-EXPERTS = ("expert_index",)  # padded ones included, which are zero
+EXPERTS = ("expert_index",)  # including padded ones, which are zero
 
 
 def monitor_error(state: Any, info: Any) -> Array:
-    """Return the total variation distance between the estimated and the true task mix."""
     del state
     return jnp.sum(jnp.abs(info.estimated_mix - info.mix)) / 2
 
 
 def leaf_bound(dims: Dims, params: Params, rounds: Int[np.ndarray, "R 1"], records: Any) -> theory.Amounts:
-    """Return Lemma 1's bound (5) on the candidates of every slot up to a slot."""
+    """Return Lemma 1's bound (5) on the candidates of all slots up to this one."""
     del dims, records
     return theory.leaf_bound(rounds, params)
 
 
 def depth_bound(dims: Dims, params: Params, rounds: Int[np.ndarray, "R 1"], records: Any) -> theory.Amounts:
-    """Return Lemma 2's bound (7) on the tree's depth up to a slot."""
+    """Return Lemma 2's bound (7) on the tree's depth up to this slot."""
     del dims, records
     return theory.depth_bound(rounds, params)
 

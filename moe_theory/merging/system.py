@@ -1,4 +1,4 @@
-"""Online merging as a `System`: slots of tasks, a monitor, a policy, its rewards."""
+"""Online merging as a `System`: slots of tasks, a monitor, a policy and its rewards."""
 
 import functools
 from typing import Annotated, Any, NamedTuple
@@ -17,11 +17,11 @@ from moe_theory.merging.params import Dims, Params, check_params
 from moe_theory.merging.policies import Memory, Pick, Policy
 from moe_theory.merging.rewards import Environment, Feedback, Reward
 
-UNKNOWN = Undefined("the best weights are not known")  # of regrets
+UNKNOWN = Undefined("the best weights are not known")  # why regrets are undefined
 
 
 class State(NamedTuple):
-    """State carried from slot to slot."""
+    """State that is carried from slot to slot."""
 
     world: Environment
     memory: Memory
@@ -36,11 +36,11 @@ class Info(NamedTuple):
 
     pick: Pick
     feedback: Feedback
-    mix: Annotated[Float[Array, " V"], SHARE]  # psi_t, the true one
-    estimated_mix: Annotated[Float[Array, " V"], SHARE]  # the monitor's estimate of it
+    mix: Annotated[Float[Array, " V"], SHARE]  # psi_t, the true mix
+    estimated_mix: Annotated[Float[Array, " V"], SHARE]  # the monitor's estimate of psi_t
     value: Float[Array, ""]  # psi' f*(x_t)
     regret: Annotated[Float[Array, ""], UNKNOWN]  # psi' (f*(x*) - f*(x_t)) >= 0; NaN where the best weights are unknown
-    mean_value: Float[Array, ""]  # of all slots so far
+    mean_value: Float[Array, ""]  # mean over all slots so far
     cumulative_regret: Annotated[Float[Array, ""], UNKNOWN]  # R_t
 
 
@@ -52,7 +52,7 @@ def system(
     monitor: str = monitors.ORACLE,
     uncertainty: str = policies.EXACT,
 ) -> System:
-    """Return a system in which a policy merges experts slot by slot, the same object for equal arguments.
+    """Return a system in which a policy merges experts slot by slot. Equal arguments give the same object.
 
     Args:
         reward: a name of `rewards.REWARDS`, or your own `Reward`.
@@ -104,14 +104,13 @@ def system(
 def _play_slot(
     reward: Reward, policy: Policy, monitor: monitors.Monitor, key: Key[Array, ""], state: State, params: Params
 ) -> tuple[State, Info]:
-    """Run one slot: the policy picks weights by the estimated mix, and learns from the rewards of the true one."""
     choose_key, serve_key, learn_key = jax.random.split(key, 3)
     time = state.round + 1
     mix = reward.mix(state.world, time, params)
     estimate = monitor.estimate(state.monitor, mix)
     pick = policy.choose(choose_key, state.memory, estimate, time, params)
     feedback = reward.serve(serve_key, state.world, pick.weights, mix, params)
-    has_diverged = ~jnp.isfinite(pick.prediction + pick.bonus)  # of the network: its pick counts as NaN
+    has_diverged = ~jnp.isfinite(pick.prediction + pick.bonus)  # of the network, whose pick counts as NaN
     value = jnp.where(has_diverged, jnp.nan, jnp.sum(mix * reward.value(state.world, pick.weights)))
     if reward.best is None:
         lost = jnp.full_like(value, jnp.nan)
@@ -128,5 +127,5 @@ def _play_slot(
     )
     mean_value = state.reward / time.astype(value.dtype)
     cumulative = lost if reward.best is None else state.regret
-    public_pick = pick._replace(found=None)  # what `learn` alone needs
+    public_pick = pick._replace(found=None)  # only `learn` needs this
     return state, Info(public_pick, feedback, mix, estimate, value, lost, mean_value, cumulative)

@@ -1,7 +1,7 @@
 """Closed forms of online expert merging as printed: the threshold, Lemmas 1 to 4 and Theorem 1.
 
-Constants that the paper leaves open are arguments. T slots, K experts, a reward network of L layers and width w.
-Numbers are float64 on the host. Arguments outside their domains raise InvalidValueError.
+Constants that the paper leaves open are arguments. There are T slots and K experts, and the reward network has L layers
+of width w. Numbers are float64 on the host. Arguments outside their domains raise InvalidValueError.
 
 Source: Z. Han, X. Liu, R. Zhou, X. Dai, J. C. S. Lui, "Faster, Smaller, and Smarter: Task-Aware Expert Merging for
     Online MoE Inference". Reference [29] is D. Zhou, L. Li, Q. Gu, "Neural contextual bandits with UCB-based
@@ -43,11 +43,11 @@ __all__ = [
     "FORMS", "Amounts", "RegretBound", "depth_bound", "intermediate_depth_bound", "leaf_bound", "leaf_bound_at",
     "least_width", "neural_tangent_kernel", "split_threshold", "theorem_1",
 ]  # fmt: skip
-__dir__ = __all__.copy  # what `dir` shows: no imports
+__dir__ = __all__.copy  # the names that `dir` shows, without imports
 
 
-FORMS = ("printed", "appendix")  # of `theorem_1`
-Amounts = float | Real[np.ndarray, "*n"]  # a number, or an array of them
+FORMS = ("printed", "appendix")  # forms of `theorem_1`
+Amounts = float | Real[np.ndarray, "*n"]  # a number or an array
 COUNTED = Within(low=1, why="slots are counted from 1")
 Slots = Annotated[Amounts, COUNTED]
 Slot = Annotated[float, COUNTED]
@@ -62,9 +62,9 @@ def split_threshold(
 ) -> Float[Numbers, "*n"]:
     """Return tau_h(t) = C^2 log(t/delta) rho^(-2h) / nu_1^2, the pulls at which a leaf at depth h is split in slot t.
 
-    With delta = 1, as in the experiments, it is 0 at t = 1, so the root is split at its first pull.
+    With delta = 1, as in the experiments, it is 0 at t = 1. So the root is split at its first pull.
 
-    Source: Eq. (2). Float64 on the host, or inside a scan in the precision of `time` and `depth`.
+    Source: Eq. (2). Numbers are float64 on the host. Inside a scan `time` and `depth` set the precision.
     """
     namespace = array_namespace(time, depth, *params)
     scale = (params.split_constant / params.smoothness) ** 2
@@ -76,8 +76,8 @@ def split_threshold(
 def leaf_bound(num_rounds: Slots, params: Params) -> Amounts:
     """Return the paper's bound N = 2^(1/(1-rho)) T nu_1^2 / (C^2 log(T/delta)) on the candidates N_t, t <= T.
 
-    The proof writes 2^a X for 2^(a log X), which is X^(a log 2). For large C it is below 1, the root's number of
-    candidates.
+    The proof writes 2^a X for 2^(a log X), which is X^(a log 2). For large C the bound is below 1, although the root is
+    a candidate.
 
     Source: Lemma 1, Eq. (5).
     """
@@ -86,7 +86,7 @@ def leaf_bound(num_rounds: Slots, params: Params) -> Amounts:
 
 @checked
 def leaf_bound_at(time: Slots, num_rounds: Slots, params: Params) -> Amounts:
-    """Return the paper's bound on N_t, 2^(1/(1-rho)) t nu_1^2 / (C^2 log(T/delta)), below 1 at early t.
+    """Return the paper's bound on N_t, 2^(1/(1-rho)) t nu_1^2 / (C^2 log(T/delta)), which is below 1 at early t.
 
     Source: Eq. (8), its first inequality.
     """
@@ -111,9 +111,10 @@ def depth_bound(num_rounds: Slots, params: Params) -> Amounts:
 def intermediate_depth_bound(time: Slots, params: Params) -> Amounts:
     """Return the bound on the depth in slot t in the proof of Lemma 2.
 
-    It is log(t nu_1^2 / (C^2 log(t/delta))) / (2 log(1/rho)), as a leaf at depth h is split at tau_h(t) <= t pulls. It
-    bounds the depth of split leaves, so the tree may be one deeper. The next step, to T, uses log(t/delta) >=
-    log(T/delta), false for t < T. It needs t / log(t/delta) <= T / log(T/delta), true from t = e delta on.
+    It is log(t nu_1^2 / (C^2 log(t/delta))) / (2 log(1/rho)), because a leaf at depth h is split at tau_h(t) <= t
+    pulls. It bounds the depth of split leaves, so the tree may be deeper by one. The next step, from t to T, uses
+    log(t/delta) >= log(T/delta), which is false for t < T. It needs t / log(t/delta) <= T / log(T/delta), which holds
+    from t = e delta on.
 
     Source: proof of Lemma 2.
     """
@@ -123,7 +124,7 @@ def intermediate_depth_bound(time: Slots, params: Params) -> Amounts:
 class RegretBound(NamedTuple):
     """Parts of Theorem 1's right side."""
 
-    confidence: float  # the term with v, of the confidence ellipsoid
+    confidence: float  # the term with v, from the confidence ellipsoid
     optimization: float  # the term that J steps of gradient descent shrink
     norm: float  # the term with S
     remainder: float  # T + 1
@@ -158,16 +159,16 @@ def theorem_1(
 ) -> RegretBound:
     """Return the parts of Theorem 1's bound on the regret, in units of reward.
 
-    (6) never fails for rewards in [0, 1], because its remainder T + 1 exceeds any regret. In (10) the remainder is 2 T
+    (6) cannot fail for rewards in [0, 1], because its remainder T + 1 exceeds any regret. In (10) the remainder is 2 T
     Gamma-bar + sum_t nu_1 rho^(h_t) (`corrected.regret_exponent`).
 
     Args:
         dimension: the effective dimension. num_candidates: N of Lemma 1.
-        norm: S, at least sqrt(2 m' M^-1 m). It is printed as 2 sqrt(lambda S), where [29] has 2 sqrt(lambda) S.
+        norm: S, at least sqrt(2 m' M^-1 m). The paper prints 2 sqrt(lambda S), where [29] has 2 sqrt(lambda) S.
         exploration: v. confidence: delta, 1 in the experiments. learning_rate: eta. num_steps: J.
         constant: C_3.
-        form: "printed" for (6), with -2 log delta outside v's root, or "appendix" for (10), with it under the root as
-            in [29].
+        form: "printed" for (6), with -2 log delta outside v's square root, or "appendix" for (10), with it inside as in
+            [29].
     Source: Theorem 1, Eq. (6) and (10).
     Raises: InvalidValueError for amounts out of range, or UnknownNameError for another form.
     """
@@ -176,7 +177,7 @@ def theorem_1(
     if learning_rate * width * regularization > 1:
         raise InvalidValueError(
             f"learning_rate={learning_rate} must be at most 1 / (width regularization) = "
-            f"{1 / (width * regularization):g}: gradient descent diverges above. Lower learning_rate.",
+            f"{1 / (width * regularization):g}, or gradient descent diverges. Lower learning_rate.",
             argument="learning_rate",
         )
     information = dimension * np.log1p(num_rounds * num_candidates / regularization) + 2
@@ -208,7 +209,7 @@ def least_width(
 ) -> float:
     """Return Lemma 3's least w: C max{T^7 lambda^-7 L^21 (log w)^3, lambda^-1/2 L^-3/2 (log(T N L^2/delta))^3/2}.
 
-    With C = 1 it exceeds 1e29 at the sizes of Sec. V, which have w = 64.
+    With C = 1 it exceeds 1e29 at the sizes of Sec. V, where w = 64.
 
     Source: Lemma 3.
     """
@@ -235,18 +236,19 @@ def neural_tangent_kernel(
     num_layers: Annotated[int, Whole(2)] = 2,
     output_variance: Amount = 1.0,
 ) -> Float[np.ndarray, "n n"]:
-    """Return the limit of <g, g'>/w for a ReLU network of L layers, g the gradient of psi' f(x, theta) in theta.
+    """Return the limit of <g, g'>/w for a ReLU network of L layers, where g is the gradient of psi' f(x, theta) in
+    theta.
 
-    Entries of hidden layers are N(0, 2/w), and of the last layer N(0, s/w). Let S_1 = <x, x'>, S_{l+1} = 2 E[relu(a)
-    relu(b)] and D_l = 2 E[1(a > 0) 1(b > 0)] for (a, b) normal with the covariance that S_l gives. Then the last layer
-    has <psi, psi'> S_L, and layer l < L has <psi, psi'> (s/2) S_l D_l ... D_{L-1}. At s = 1 and one output this is the
-    H of [29], and at s = 2 the kernel before it is halved.
+    Entries of hidden layers are N(0, 2/w), and those of the last layer N(0, s/w). Let S_1 = <x, x'>, S_{l+1} = 2
+    E[relu(a) relu(b)] and D_l = 2 E[1(a > 0) 1(b > 0)] for (a, b) normal with the covariance that S_l gives. Then the
+    last layer has <psi, psi'> S_L, and layer l < L has <psi, psi'> (s/2) S_l D_l ... D_{L-1}. For one output this is
+    the H of [29] at s = 1, and the kernel before it is halved at s = 2.
 
-    The network is homogeneous in x, so Assumption 2's |x| = 1, true of weights at the corners alone, is not needed. A
-    candidate that stays is an arm again, so the smallest eigenvalue over all slots is 0, not lambda_0 > 0.
+    The network is homogeneous in x, so Assumption 2's |x| = 1, which only weights at the corners satisfy, is not
+    needed. A candidate that stays is an arm again, so the smallest eigenvalue over all slots is 0 and not lambda_0 > 0.
 
     Args:
-        mixes: psi, one a point, by default one output.
+        mixes: psi, one per point, by default for one output.
         num_layers: L, matrices of the network, at least 2. output_variance: s.
     Source: Eq. (3), Definition 1.
     """
@@ -257,7 +259,7 @@ def neural_tangent_kernel(
     tangent = np.zeros_like(covariance)
     for _ in range(num_layers - 1):
         cosine = np.clip(covariance / np.where(norms > 0, norms, 1), -1, 1)
-        np.fill_diagonal(cosine, 1)  # rounding here would be magnified by the root and the arc cosine at 1
+        np.fill_diagonal(cosine, 1)  # the square root and the arc cosine would magnify rounding at 1
         angle = np.arccos(cosine)
         slopes = 1 - angle / np.pi
         tangent = (tangent + covariance) * slopes

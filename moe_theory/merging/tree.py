@@ -1,8 +1,8 @@
-"""The binary tree of boxes in [0, 1]^K, cut with the simplex, in a fixed number of rows, one a leaf.
+"""The binary tree of boxes in [0, 1]^K, cut with the simplex, in a fixed number of rows with one leaf each.
 
 A row has a box, its depth and count, and its candidate weights. A child that meets the simplex takes the split leaf's
-row, and a second one the first free row. A child that misses the simplex is counted, not stored. Sums are compared with
-1 without tolerance: edges are multiples of 2^-h, exact within the numbers' precision.
+row, and a second such child takes the first free row. A child that misses the simplex is counted, but not stored. Sums
+are compared with 1 without tolerance, because edges are multiples of 2^-h and exact in the given precision.
 
 Source: Sec. IV-B. A box meets the simplex exactly when sum(l) <= 1 <= sum(u).
 
@@ -54,25 +54,25 @@ from moe_theory.merging.weights import largest
 
 
 class Tree(NamedTuple):
-    """Leaves that meet the simplex, one a row, and the number of others."""
+    """Leaves that meet the simplex, one per row, and the number of the other leaves."""
 
     lower: Float[Array, "C K"]  # l, corners of the boxes; l = u = 0 for experts beyond `Params.num_experts`
     upper: Float[Array, "C K"]  # u
     point: Float[Array, "C K"]  # candidates: on the simplex, at most B entries above 0
     depth: Int[Array, " C"]  # h
     count: Int[Array, " C"]  # P_{h,i}, pulls since the leaf was made  # pyright: ignore[reportIncompatibleMethodOverride]
-    active: Bool[Array, " C"]  # rows that hold a leaf; ignore the values of other rows
+    active: Bool[Array, " C"]  # rows that hold a leaf; values of other rows mean nothing
     inactive: Int[Array, ""]  # leaves made so far that miss the simplex
-    left_out: Int[Array, ""]  # splits without room; a leaf tries, and counts, again at every pull
+    left_out: Int[Array, ""]  # splits without room; at every pull a leaf tries again, and is counted again
 
 
 class Split(NamedTuple):
     """Outcome of a pull of a leaf."""
 
     happened: Bool[Array, ""]  # whether the leaf was split: its row now holds a child, with another box
-    other_row: Int[Array, ""]  # the row that the second child took; -1 if it took none
-    dimension: Int[Array, ""]  # along which the leaf was, or would have been, halved
-    was_left_out: Bool[Array, ""]  # whether it was due but had no room
+    other_row: Int[Array, ""]  # the row of the second child; -1 if there is none
+    dimension: Int[Array, ""]  # along which the leaf was halved, or would have been
+    was_left_out: Bool[Array, ""]  # whether a split was due but had no room
 
 
 def begin(key: Key[Array, ""], dims: Dims, params: Params) -> Tree:
@@ -101,8 +101,8 @@ def split_leaf(
 ) -> tuple[Tree, Split]:
     """Count a pull of the active row `leaf` in slot `time`, and split the leaf if P_{h,i} >= tau_h(t).
 
-    Its box is cut in half along one coordinate, chosen by `Params.split_rule`. Each child starts with count 0 and its
-    candidate. Source: Alg. 1, lines 9 to 12, and Eq. (2).
+    Its box is halved along one coordinate, which `Params.split_rule` chooses. Each child starts with count 0 and its
+    own candidate. Source: Alg. 1, lines 9 to 12, and Eq. (2).
     """
     num_experts = tree.lower.shape[1]
     row = jnp.arange(tree.active.shape[0]) == leaf
@@ -110,11 +110,11 @@ def split_leaf(
     depth = _read(tree.depth, row)
     dtype = tree.lower.dtype
     is_due = count.astype(dtype) >= theory.split_threshold(time.astype(dtype), depth.astype(dtype), params)
-    # The draws for expert k are at places that do not depend on how many experts there is room for.
+    # Where expert k's draws are does not depend on the room for experts.
     uniforms = jax.random.uniform(key, (1 + 2 * num_experts,), dtype)
     lower, upper, dimension = _halves(_read(tree.lower, row), _read(tree.upper, row), depth, uniforms[0], params)
     low_active = is_feasible(lower[0], upper[0])
-    high_active = is_feasible(lower[1], upper[1]) | ~low_active  # a box that meets the simplex has a half that does
+    high_active = is_feasible(lower[1], upper[1]) | ~low_active  # if a box meets the simplex, one of its halves does
     both = low_active & high_active
     has_room = ~jnp.all(tree.active)
     happened = is_due & (has_room | ~both)
@@ -189,14 +189,14 @@ def feasible_point(
     line = _between(lower, upper)
     inside = lower + uniforms * (upper - lower)
     is_short = jnp.sum(inside) <= 1
-    # `_between` needs ends on either side of the simplex: one of them is the corner that `inside` is cut off from.
+    # `_between` needs ends on both sides of the simplex, and one of them is the corner across from `inside`.
     coordinates = _between(jnp.where(is_short, inside, lower), jnp.where(is_short, upper, inside))
     rule = jnp.asarray(rule)
     return jnp.where(rule == FILLED_POINT, _filled(lower, upper), jnp.where(rule == RANDOM_POINT, coordinates, line))
 
 
 def truncated(point: Float[Array, " K"], max_active: Int[Scalar, ""]) -> Float[Array, " K"]:
-    """Return the `max_active` largest weights divided by their sum, and 0 elsewhere.
+    """Return the `max_active` largest weights, divided by their sum, and 0 elsewhere.
 
     Ties go to the first, and the result may lie outside the point's box.
 
@@ -207,7 +207,7 @@ def truncated(point: Float[Array, " K"], max_active: Int[Scalar, ""]) -> Float[A
 
 
 def leaf_terms(depths: Int[Array, "*n"], params: Params) -> Float[Array, "*n"]:
-    """Return nu_1 rho^h, the second term of (4), which bounds how much f* varies in a leaf. Source: Eq. (4)."""
+    """Return nu_1 rho^h, the second term of (4), which bounds how much f* varies within a leaf. Source: Eq. (4)."""
     ratio = jnp.asarray(params.smoothness_ratio, jnp.result_type(float))
     return params.smoothness * ratio ** depths.astype(ratio.dtype)
 
@@ -223,7 +223,7 @@ def _halves(
     is_effective = jnp.asarray(params.split_rule) == EFFECTIVE_SPLIT
     draws = jnp.minimum(jnp.floor(uniform * num_experts).astype(jnp.int32), num_experts - 1)
     dimension = jnp.where(jnp.asarray(params.split_rule) == CYCLIC_SPLIT, jnp.remainder(depth, num_experts), draws)
-    # A box that effective splits led to is tight already.
+    # Effective splits leave boxes tight.
     dimension = jnp.where(is_effective, jnp.argmax(upper - lower).astype(jnp.int32), dimension)
     is_cut = jnp.arange(lower.shape[0]) == dimension
     middle = (lower + upper) / 2
@@ -234,14 +234,14 @@ def _halves(
 
 
 def _between(short: Float[Array, " K"], long: Float[Array, " K"]) -> Float[Array, " K"]:
-    """Return where the line from a point with a sum of at most 1 to one of at least 1 meets the simplex."""
+    """Return where the line from a point with sum at most 1 to a point with sum at least 1 meets the simplex."""
     room = jnp.sum(long) - jnp.sum(short)
     share = jnp.where(room > 0, (1 - jnp.sum(short)) / jnp.where(room > 0, room, 1), 0)
     return short + jnp.clip(share, 0, 1) * (long - short)
 
 
 def _filled(lower: Float[Array, " K"], upper: Float[Array, " K"]) -> Float[Array, " K"]:
-    """Return max(l, min(u, level)) with sum 1. The sum is linear in the level between ends of sides."""
+    """Return max(l, min(u, level)) with sum 1. Between ends of sides, the sum is linear in the level."""
     ends = jnp.concatenate([lower, upper])
     sums = jnp.sum(jnp.clip(ends[:, None], lower, upper), axis=1)
     is_below = sums <= 1

@@ -1,6 +1,6 @@
 """Z = lambda I + sum_s g_s g_s' / w of Algorithm 1, line 13, and the squared norm g' Z^-1 g / w of Eq. (4).
 
-Let kappa(x, x') = g(x)' g(x') / w, kappa_t its matrix over the slots seen, and k its values between them and x:
+Let kappa(x, x') = g(x)' g(x') / w. Its matrix over the slots seen is kappa_t, and its values between them and x are k:
 
     g' Z^-1 g / w = (kappa(x, x) - k' (lambda I + kappa_t)^-1 k) / lambda,
     det Z = lambda^(p - t) det(lambda I + kappa_t).
@@ -30,17 +30,17 @@ EXACT = "exact"
 DUAL = "dual"
 FULL = "full"
 DIAGONAL = "diagonal"
-SLOTS_A_TILE = 256  # of the dual form, which computes only the tiles of past slots
-SLOTS_A_FLUSH = 32  # of the full form, between two updates of all its numbers
+SLOTS_A_TILE = 256  # for the dual form, which computes only the tiles of past slots
+SLOTS_A_FLUSH = 32  # for the full form: slots between two updates of all its numbers
 
 Memory = Any  # a NamedTuple of arrays; its structure and types stay the same from slot to slot
 
 
 class GradientNorm(NamedTuple):
     squared_norm: Float[Array, ""]  # g' Z^-1 g / w
-    along: tuple[Array, ...] | None  # Z^-1 g / w, of each layer in its shape; None for a form without it
+    along: tuple[Array, ...] | None  # Z^-1 g / w, in each layer's shape; None for a form without it
     solved: Any  # for `add`
-    slots: Int[Array, ""]  # seen by the memory that measured it; `add` accepts it for no other
+    slots: Int[Array, ""]  # slots seen by the memory that measured it, the only one for which `add` accepts it
 
 
 class Uncertainty(NamedTuple):
@@ -48,9 +48,9 @@ class Uncertainty(NamedTuple):
 
     begin: Callable[[Params], Memory]  # Z_0 = lambda I
     squared_norms: Callable[[Memory, Factors, Params], Float[Array, " C"]]  # g' Z^-1 g / w, at least 0
-    # The same of one gradient; None where those of all candidates at once take no longer.
+    # The same for one gradient; None if the norms of all candidates at once take no longer.
     measure: Callable[[Memory, Factors, Params], GradientNorm] | None
-    # Z + g g' / w, from the factors of one gradient and its norm in this memory, None if there is no `measure`
+    # Z + g g' / w, from the factors of one gradient and its norm in this memory (None without `measure`)
     add: Callable[[Memory, Factors, Any, Params], Memory]
     log_det: Callable[[Memory, Params], Float[Array, ""]]  # log det Z - log det lambda I
 
@@ -63,7 +63,7 @@ def named(name: str, dims: Dims) -> Uncertainty:
 
 
 class NormCache(NamedTuple):
-    """Norm of each candidate when last computed, at the gradient g_0, both 0 at first."""
+    """The last norm computed for each candidate, and its gradient g_0 then. Both are 0 at first."""
 
     factors: Factors  # of g_0 (C, ...)
     squared_norms: Float[Array, " C"]
@@ -71,7 +71,7 @@ class NormCache(NamedTuple):
 
 
 class NormSearch(NamedTuple):
-    """By-products of a choice for learning, None for a form without `measure`."""
+    """By-products of a choice that learning reuses. They are None for a form without `measure`."""
 
     judged: NormCache | None
     measured: GradientNorm | None  # of the candidate chosen
@@ -91,7 +91,7 @@ def none_judged(form: Uncertainty, dims: Dims, num_candidates: int, params: Para
 def at_most(before: NormCache, factors: Factors, params: Params) -> Float[Array, " C"]:
     """Return an upper bound on sqrt(g' Z^-1 g / w) of these gradients.
 
-    In the norm of Z^-1 with r = g - g_0, |g| <= |g_0| + |r|, and g_0 only became shorter, because Z grows. No vector is
+    With r = g - g_0 and in the norm of Z^-1, |g| <= |g_0| + |r|. g_0 only became shorter, because Z grows. No vector is
     longer than lambda^-1/2 times its Euclidean length.
     """
     return jnp.sqrt(before.squared_norms) + jnp.sqrt(_squared_rest(before.factors, factors, params))
@@ -118,8 +118,8 @@ def best(
 ) -> tuple[Int[Array, ""], Float[Array, ""], NormSearch]:
     """Return the wanted candidate with the highest value + gamma sqrt(g' Z^-1 g / w).
 
-    Ties go to the first. Candidates are measured from the most promising on, until one exceeds the bounds of all
-    others. Up to rounding the choice is as if all were measured.
+    Ties go to the first. Candidates are measured in turn, the most promising first, until one exceeds the bounds of all
+    others. Up to rounding the choice is the same as if all were measured.
     """
     exploration = jnp.asarray(params.exploration, values.dtype)
 
@@ -165,7 +165,7 @@ def best(
 
 
 def _squared_rest(before: Factors, factors: Factors, params: Params) -> Float[Array, "*C"]:
-    """Return |g - g_0|^2 / (lambda w) by differences, because the difference of squares would cancel."""
+    """Return |g - g_0|^2 / (lambda w) from differences, because a difference of squares would cancel."""
     squares = 0
     width = factors.inner[-1].shape[-1]
     for outer, inner, outer_0, inner_0 in zip(*factors, *before, strict=True):
@@ -189,17 +189,17 @@ def _unseen(form: Uncertainty, memory: Memory, factors: Factors, params: Params)
 class Dual(NamedTuple):
     """Slots seen, and the inverse of the Cholesky factor of lambda I + kappa_t."""
 
-    seen: Factors  # of each slot's gradient (T, ...), 0 for slots to come
+    seen: Factors  # of each slot's gradient (T, ...), 0 for future slots
     inverse: Float[Array, "N b b"]  # L^-1 in tiles, row by row up to the diagonal
     slots: Int[Array, ""]  # t
     log_det: Float[Array, ""]
 
 
 def dual(dims: Dims) -> Uncertainty:
-    """Return Z by its kernel over the slots seen.
+    """Return Z in the form of its kernel over the slots seen.
 
     A slot adds one row to L^-1. With v = L^-1 k and d^2 = lambda + kappa(x, x) - |v|^2 the row is (-v' L^-1 / d, 1 /
-    d), and det(lambda I + kappa_t) grows by d^2. In float32 it serves some 5,000 slots.
+    d), and det(lambda I + kappa_t) grows by the factor d^2. Float32 suffices for about 5,000 slots.
     """
     size = min(SLOTS_A_TILE, dims.max_rounds)
     num_rows = -(-dims.max_rounds // size)
@@ -231,7 +231,7 @@ def dual(dims: Dims) -> Uncertainty:
         i = time // size
         place = time % size
         new = (-products / pivot).at[i, place].set(1 / pivot)[:, None, :]
-        # Writes all of a row's tiles at once; those beyond its last lie in later rows and are written 0.
+        # This writes all tiles of a row at once. Tiles beyond its last lie in later rows and are set to 0.
         inverse = lax.dynamic_update_slice(memory.inverse, new, (i * (i + 1) // 2, place, jnp.zeros_like(i)))
         factors_seen = jax.tree.map(lambda all_seen, one: all_seen.at[time].set(one), memory.seen, factors)
         return Dual(factors_seen, inverse, time + 1, memory.log_det + jnp.log(jnp.square(pivot) / regularization))
@@ -240,7 +240,7 @@ def dual(dims: Dims) -> Uncertainty:
 
 
 def _whiten(memory: Dual, factors: Factors, num_rows: int, dims: Dims) -> Float[Array, "R b C"]:
-    """Return v = L^-1 k, for slots in rows of tiles."""
+    """Return v = L^-1 k for slots in rows of tiles."""
     size = memory.inverse.shape[-1]
 
     def row(i: Int[Array, ""], carry: tuple[Array, Array]) -> tuple[Array, Array]:
@@ -258,7 +258,7 @@ def _whiten(memory: Dual, factors: Factors, num_rows: int, dims: Dims) -> Float[
 
 
 def _multiply_inverse(vector: Float[Array, "R b"], memory: Dual, num_rows: int) -> Float[Array, "R b"]:
-    """Return v' L^-1, for slots in rows of tiles."""
+    """Return v' L^-1 for slots in rows of tiles."""
 
     def row(i: Int[Array, ""], products: Array) -> Array:
         def tile(j: Int[Array, ""], products: Array) -> Array:
@@ -279,16 +279,16 @@ class Full(NamedTuple):
     """State of the full form: Z^-1 = inverse - pending' pending."""
 
     inverse: Float[Array, "p p"]
-    pending: Float[Array, "m p"]  # the updates of the last slots, 0 where there was none yet
+    pending: Float[Array, "m p"]  # the updates of the last slots, 0 where there is none yet
     slots: Int[Array, ""]  # t
     log_det: Float[Array, ""]
 
 
 def full(dims: Dims) -> Uncertainty:
-    """Return Z by its inverse.
+    """Return Z in the form of its inverse.
 
-    The updates of `SLOTS_A_FLUSH` slots are applied at once. Z only grows, so an error E of the inverse shrinks: a slot
-    turns it into (I - c g') E (I - c g')'.
+    The updates of `SLOTS_A_FLUSH` slots are applied at once. Z only grows, so an error E of the inverse shrinks,
+    because a slot turns it into (I - c g') E (I - c g')'.
     """
     size = dims.num_parameters
 
@@ -338,7 +338,7 @@ class Diagonal(NamedTuple):
 
 
 def diagonal(dims: Dims) -> Uncertainty:
-    """Return Z by its diagonal alone, where squares of factors are factors of squares."""
+    """Return Z in the form of its diagonal. Squares of factors are factors of squares."""
 
     def begin(params: Params) -> Diagonal:
         dtype = jnp.result_type(float)
@@ -367,7 +367,7 @@ def diagonal(dims: Dims) -> Uncertainty:
     return Uncertainty(begin, squared_norms, None, add, log_det)
 
 
-# Builders of the forms by name, for a network and a run of these sizes.
+# Name -> function that builds the form for a network and a run of these sizes.
 UNCERTAINTIES: dict[str, Callable[[Dims], Uncertainty]] = {EXACT: exact, DUAL: dual, FULL: full, DIAGONAL: diagonal}
 
 
@@ -382,7 +382,7 @@ def _zeros(dims: Dims, count: int) -> Factors:
 
 
 def _loop(count: Int[Array, ""], most: int, body: Callable[[Any, Any], Any], carry: Any) -> Any:
-    """Run a `fori_loop` of `count` turns, at most `most`, where a single possible turn always runs."""
+    """Run a `fori_loop` of `count` turns, at most `most`. If `most` is 1, the turn always runs."""
     if most == 1:
         return body(jnp.zeros((), jnp.int32), carry)
     return lax.fori_loop(jnp.zeros((), jnp.int32), count, body, carry)

@@ -18,7 +18,7 @@ def merge(experts: PyTree | Sequence[PyTree], weights: Float[Numbers, " K"]) -> 
     """Merge K experts into one by the weighted average of their parameters.
 
     Args:
-        experts: parameters whose leaves have K experts as their first axis, or a list of K experts' parameters.
+        experts: parameters whose leaves have the K experts on their first axis, or a list of K experts' parameters.
     Source: Eq. (1) of `merging`.
     Raises: InvalidValueError for leaves that do not have K experts.
 
@@ -32,14 +32,12 @@ def merge(experts: PyTree | Sequence[PyTree], weights: Float[Numbers, " K"]) -> 
     if isinstance(experts, list):
         kinds = {jax.tree.structure(expert) for expert in experts}
         if len(kinds) > 1:
-            raise InvalidValueError(
-                "experts have parameters of different structure: merge experts of one architecture."
-            )
+            raise InvalidValueError("experts must have parameters of one structure. Merge experts of one architecture.")
         experts = jax.tree.map(lambda *leaves: jnp.stack(leaves), *experts)
     for leaf in jax.tree.leaves(experts):
         if jnp.shape(leaf)[:1] != jnp.shape(weights):
             raise InvalidValueError(
-                f"parameters of shape {jnp.shape(leaf)} must begin with an axis of experts, one a weight: "
+                f"parameters have shape {jnp.shape(leaf)}, but their first axis must have one expert per weight, "
                 f"{jnp.shape(weights)}. Change experts or weights."
             )
     return jax.tree.map(lambda leaf: jnp.tensordot(weights, leaf, axes=1), experts)
@@ -52,8 +50,8 @@ def weighted_sum(
 
     The sum is computed on the host, in the experts' order, without reading arrays of weight 0.
 
-    Raises: InvalidValueError for arrays of several shapes or another number than weights, or for a sum that is not
-    finite.
+    Raises: InvalidValueError for arrays of different shapes, unless there is one array per weight, or if the sum is not
+        finite.
 
     Examples:
         >>> import numpy as np
@@ -64,25 +62,23 @@ def weighted_sum(
     shapes = {np.shape(part) for part in parts}
     if len(shapes) != 1 or len(parts) != len(weights):
         raise InvalidValueError(
-            f"{len(parts)} arrays of shapes {sorted(shapes)} must be of one shape, and as many as the "
-            f"{len(weights)} weights. Change them."
+            f"{len(parts)} arrays of shapes {sorted(shapes)} must have one shape, with one array for each of the "
+            f"{len(weights)} weights. Change the arrays or weights."
         )
     total = np.zeros(np.shape(parts[0]), np.float32)
     for part, weight in zip(parts, weights, strict=True):
         if weight:
             total += np.float32(weight) * np.asarray(part, np.float32)
     if not np.isfinite(total).all():
-        raise InvalidValueError("the weighted sum is not finite. Leave out experts that are not.")
+        raise InvalidValueError("the weighted sum is not finite. Leave out experts that are not finite.")
     return total
 
 
 def existing(max_experts: int, num_experts: Int[Scalar, ""]) -> Bool[Array, " K"]:
-    """Return which of the padded experts exist, the first `num_experts`."""
     return jnp.arange(max_experts, dtype=jnp.int32) < num_experts
 
 
 def equal_weights(exists: Bool[Array, " K"]) -> Float[Array, " K"]:
-    """Return 1/K for each expert that exists."""
     weights = exists.astype(jnp.result_type(float))
     return weights / jnp.sum(weights)
 
@@ -101,9 +97,9 @@ def like_tasks(shares: Float[Array, " V"], max_experts: int) -> Float[Array, " K
 def log_gammas(key: Key[Array, ""], count: int, concentration: Float[Scalar, ""]) -> Float[Array, " n"]:
     """Draw logarithms of independent gamma variables.
 
-    Their softmax is a Dirichlet variable, and a longer array begins with the shorter one. Gammas of small
-    concentrations would underflow. The first accepted of a fixed number of proposals is taken (the last proposal in 1
-    of 10^10 cases).
+    Their softmax is a Dirichlet variable, and a longer array begins with the shorter one. We use logarithms because
+    gammas of small concentrations would underflow. Of a fixed number of proposals the first accepted one is taken (or
+    the last proposal, in 1 of 10^10 cases).
 
     Source: Marsaglia and Tsang, 2000, for a shape of 1 + a, where at least 95 % are accepted. A gamma of shape a is
         this times U^(1/a).
@@ -124,7 +120,6 @@ def log_gammas(key: Key[Array, ""], count: int, concentration: Float[Scalar, ""]
 
 
 def largest(values: Float[Array, " K"], exists: Bool[Array, " K"], max_active: Int[Scalar, ""]) -> Bool[Array, " K"]:
-    """Return the `max_active` experts with the largest values, the first on ties."""
     index = jnp.arange(values.shape[0], dtype=jnp.int32)
     is_tied_before = (values[None, :] == values[:, None]) & (index[None, :] < index[:, None])
     is_before = exists[None, :] & ((values[None, :] > values[:, None]) | is_tied_before)

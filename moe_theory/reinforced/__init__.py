@@ -1,4 +1,4 @@
-"""Algorithm 1 with a baseline in its locality loss, our variant: conservation and settling.
+"""Our variant of Algorithm 1, with a baseline in its locality loss: conservation and settling.
 
 Source: `docs/pages/derivations/repaired.md`. The loss is `core.baseline`.
 """
@@ -6,11 +6,11 @@ Source: `docs/pages/derivations/repaired.md`. The loss is `core.baseline`.
 from moe_theory.continual.params import Params, Reading
 from moe_theory.core.papers import Paper
 
-# The one reading, by name: `Params` as they stand.
+# The only reading, by name: the defaults of `Params`.
 READINGS: dict[str, Reading] = {
     "as-stated": Reading("as-stated", "nothing is left open that changes these statements", Params())
 }
-# No paper of others, so that nothing cites it and no count of what is found of papers has it.
+# This is our own paper, so nothing cites it and counts over papers leave it out.
 PAPER = Paper(
     name="reinforced",
     package=__name__,
@@ -24,4 +24,4 @@ PAPER = Paper(
     most_verdicts=100,
     rank=4,
 )
-reading = PAPER.reading  # a reading by its name, as `reading("as-stated")`
+reading = PAPER.reading  # returns a reading by its name, such as `reading("as-stated")`

@@ -1,6 +1,6 @@
-"""Runs of Algorithm 1 against a baseline, with noiseless experts that learn at once, as in its theorems.
+"""Runs of Algorithm 1 with a baseline and noiseless experts that fit each task in one update, as in its theorems.
 
-Other runs compare slow learners with noise with the printed algorithm.
+Other runs, with noise and slower learning, compare it with the printed algorithm.
 """
 
 import functools
@@ -32,14 +32,13 @@ NUM_TASKS = 3
 NUM_EXPERTS = 6
 NUM_FEATURES = 7
 NUM_SAMPLES = 2
-SCALE = 1e-4  # sigma_0 where it is one: outputs are of order 1e-5, so that a softmax is 1/M
+SCALE = 1e-4  # sigma_0 where only one is used; outputs are of order 1e-5, so that a softmax is 1/M
 SCALES = (1e-6, 1e-5, 1e-4, 1e-3)
-MANY = (6, 12, 24, 48)  # M, with `NUM_TASKS`
-# The settings of the printed algorithm.
+MANY = (6, 12, 24, 48)  # M, for `NUM_TASKS` tasks
 PRINTED_EXPERTS = 5
 PRINTED_SCALES = (1e-1, 1e-2, 1e-3, 1e-4)
 LAWS = {"orthogonal": ORTHOGONAL, "along-truths": PROPORTIONAL, "independent": INDEPENDENT}
-ALONE = {"balance_weight": 0.0, "terminate": False}  # without auxiliary loss and end of the gate updates
+ALONE = {"balance_weight": 0.0, "terminate": False}  # without an auxiliary loss and without an end of the gate updates
 VARIANTS: dict[str, tuple[Locality, Overrides]] = {
     "repaired": (baseline.repaired, ALONE),
     "printed": (distance_moved, {}),
@@ -47,10 +46,10 @@ VARIANTS: dict[str, tuple[Locality, Overrides]] = {
 TWICE = "M = 2 N"
 AS_MANY = "M = N"
 ONE_FEWER = "M = N - 1"
-FREE_SCALE = Choice("sigma_0", {"0.0001": SCALE, "1e-06": 1e-6, "0.01": 0.01})  # with all orders in it
+FREE_SCALE = Choice("sigma_0", {"0.0001": SCALE, "1e-06": 1e-6, "0.01": 0.01})  # all orders follow sigma_0
 FREE_TASKS = Size("num_tasks", 2, 7)
 FREE_FEATURES = Size("num_features", 7, 20)
-FREE_SHARE = Choice(  # of an expert's own last move in the baseline; at 1 few runs settle
+FREE_SHARE = Choice(  # weight of an expert's own last move in the baseline; at 1 few runs settle
     "own",
     {"0.7": baseline.repaired, "0.9": baseline.compared(0.9), "0.4": baseline.compared(0.4), "0": baseline.mean_move},
 )
@@ -66,18 +65,17 @@ TRADED = fields(
 
 class Settling(NamedTuple):
     state: State
-    last: Int[Array, " M"]  # the task that each expert had last, -1 for none
+    last: Int[Array, " M"]  # the last task of each expert, -1 for none
     settled: Int[Array, ""]  # the first round after which the state was settled, 0 for none
     moved: Float[Array, ""]  # the longest move after that round, over sigma_0
-    forgetting: Float[Array, ""]  # F_t of that round
-    generalization_error: Float[Array, ""]  # G_t of it
+    forgetting: Float[Array, ""]  # F_t of the round in `settled`
+    generalization_error: Float[Array, ""]  # G_t of the round in `settled`
 
     pool = property(lambda self: self.state.pool)
     round = property(lambda self: self.state.round)
 
 
 def is_settled(state: State, last: Int[Array, " M"], params: Params) -> Bool[Array, ""]:
-    """Return whether, for every task n, all experts with theta'v_n within lambda of the largest had n last."""
     exists = jnp.arange(last.shape[0])[:, None] < params.num_experts
     outputs = jnp.sum(state.gates[:, None, :] * state.pool.signals[None, :, :], axis=-1)  # (M, N)
     highest = jnp.max(jnp.where(exists, outputs, -jnp.inf), axis=0)
@@ -87,7 +85,7 @@ def is_settled(state: State, last: Int[Array, " M"], params: Params) -> Bool[Arr
 
 @functools.lru_cache
 def system_with_settling(dims: Dims, locality: Locality) -> System:
-    """Return Algorithm 1 with a locality loss and experts that learn at once."""
+    """Return Algorithm 1 with a locality loss and experts that fit each task in one update."""
     plain = system(dims, fit=whole_truth, locality=locality)
 
     def init(key: Key[Array, ""], params: Params) -> Settling:
@@ -115,7 +113,7 @@ def system_with_settling(dims: Dims, locality: Locality) -> System:
 
 
 def horizon(params: Params, num_tasks: int) -> Any:
-    """Return the rounds of a run, a multiple of N M lambda / (eta sigma_0), in which outputs separate."""
+    """Return the length of a run in rounds, a multiple of N M lambda / (eta sigma_0), after which outputs separate."""
     return HORIZON * num_tasks * params.num_experts * params.truth_scale**-0.25
 
 
@@ -144,7 +142,7 @@ def settling(
     locality: Locality = baseline.repaired,
     **about: Any,
 ) -> Experiment:
-    """Return runs of system_with_settling, each as long as its `horizon`.
+    """Return runs of `system_with_settling`, each as long as its `horizon`.
 
     Args:
         sizes: sigma_0, M and N of each cell.
@@ -173,7 +171,7 @@ def settling(
 
 
 def once_settled(setting: SettingValues) -> Experiment:
-    """Return runs with M = 2N, N and N - 1, by sigma_0, N, d and baseline."""
+    """Return runs with M = 2N, N and N - 1, for a setting's sigma_0, N, d and baseline."""
     num_tasks = setting.get("num_tasks", NUM_TASKS)
     scale = setting.get("sigma_0", SCALE)
     numbers = {TWICE: 2 * num_tasks, AS_MANY: num_tasks, ONE_FEWER: num_tasks - 1}
@@ -188,7 +186,7 @@ def once_settled(setting: SettingValues) -> Experiment:
 
 
 def trading(setting: SettingValues) -> Experiment:
-    """Return runs against each expert's last move alone, over sigma_0."""
+    """Return runs over sigma_0 where the baseline is each expert's last move."""
     num_tasks = setting.get("num_tasks", NUM_TASKS)
     num_features = setting.get("num_features", NUM_FEATURES)
     dims = Dims(NUM_EXPERTS, num_tasks, num_features, NUM_SAMPLES)
@@ -211,7 +209,7 @@ def cell_name(variant: str, scale: float) -> str:
 
 
 def beside_printed(setting: SettingValues) -> Experiment:
-    """Return slow learners with noise, against the baseline and as printed, over sigma_0."""
+    """Return runs over sigma_0 with noise and slower learning, both with the baseline and as printed."""
     num_tasks = setting.get("num_tasks", NUM_TASKS)
     dims = Dims(PRINTED_EXPERTS, num_tasks, NUM_FEATURES, NUM_SAMPLES)
     cells = {}
@@ -233,7 +231,7 @@ def beside_printed(setting: SettingValues) -> Experiment:
         record_every=LAST_ROUND,
         observe=observe_error,
         replicates=256,
-        tier="repaired",  # which a first look leaves out
+        tier="repaired",  # which a quick check skips
         is_double=True,
         of=beside_printed,
     )

@@ -129,7 +129,7 @@ def test_parameters_outside_their_range_are_refused():
 def test_the_bounds_of_delays_must_fit_the_padding():
     """Would catch a network whose tasks find no slot, and so are dropped though servers are idle."""
     message = (
-        "max_transfer_delay=5 and max_execution_delay=5 allow a delay of 10, above max_delay=6, .*"
+        "max_transfer_delay=5 and max_execution_delay=5 allow a delay of 10, but arrays are padded to max_delay=6. "
         r"Lower one of them or raise Dims.max_delay\.$"
     )
     refused(message, mt.simulate, edge.system(PADDED), ROOT, PARAMS, 10**9)
@@ -177,9 +177,9 @@ NUMBERS = [
     (np.array([1, -1, 1]), rf"\[1\]=-1 must be a whole number of rounds in 0..{LONGEST}. C"),
     (np.array([1, 1, 1.5]), r"\[2\]=1.5 must be a whole number of rounds in 0"),
     (np.array([1, np.inf, 1]), r"\[1\]=inf must be a whole number"),
-    (np.array(["1", "2", "3"]), " must hold whole numbers of rounds, not <U1. Change "),
-    (np.ones(2, int), r" of shape \(2,\) must be \(3,\).*Change"),
-    (1, r" of shape \(\) must be \(3,\).*Change"),
+    (np.array(["1", "2", "3"]), " must be whole numbers of rounds, but has type <U1. Change "),
+    (np.ones(2, int), r" has shape \(2,\), but must have shape \(3,\).*Change"),
+    (1, r" has shape \(\), but must have shape \(3,\).*Change"),
 ]
 
 
@@ -194,7 +194,7 @@ def test_delays_are_whole_rounds_one_a_server():
 def test_a_task_takes_at_least_a_round():
     """Would catch a task that is done before it came: d >= 1 in (1)."""
     none = np.array([1, 0, 1])
-    message = "server 1 has a delay of 0 rounds, transfer and execution together: a task takes at least 1 .*Raise its"
+    message = "server 1 has a total transfer and execution delay of 0 rounds, .* takes at least 1 round. Raise its"
     refused(message, learn, execution=none)
     refused(message, lambda: mt.simulate(edge.on_pool(DIMS, POOL, none), ROOT, PARAMS, 10**9))
     learn(execution=none, transfer_delay=ONES)
@@ -204,11 +204,11 @@ def test_a_task_takes_at_least_a_round():
 
 def test_a_task_takes_no_longer_than_the_padding():
     """Would catch a task that finds no slot of a table of `max_delay` slots, and so is dropped for nothing."""
-    message = "execution_delay.2.=7 is above max_delay=6, .*Lower execution_delay or raise Dims.max_delay"
+    message = "execution_delay.2.=7 must be at most max_delay=6, .*Lower execution_delay or raise Dims.max_delay"
     refused(message, edge.begin, PADDED, SHORT, POOL, np.array([1, 1, 7]))
-    message = "transfer_delay.0.=7 is above max_delay=6, .*Lower transfer_delay or raise Dims.max_delay"
+    message = "transfer_delay.0.=7 must be at most max_delay=6, .*Lower transfer_delay or raise Dims.max_delay"
     refused(message, learn, PADDED, SHORT, transfer_delay=np.array([7, 0, 0]))
-    message = "server 2 has a delay of 7 rounds, above max_delay=6, .*Lower the delay or raise Dims.max_delay"
+    message = "server 2 has a delay of 7 rounds, .* max_delay=6. Lower the delay or raise Dims.max_delay"
     refused(message, learn, PADDED, SHORT, [1, 1, 4], transfer_delay=np.array([0, 0, 3]))
     on_pool = edge.on_pool(PADDED, POOL, np.array([1, 1, 4]))
     refused(message, mt.simulate, on_pool, ROOT, SHORT, 10**9)
@@ -221,17 +221,17 @@ def test_the_state_without_dims_knows_its_padding():
     params = PARAMS._replace(max_transfer_delay=1, max_execution_delay=1)
     state = edge.begin(edge.Dims(M, N, P, S, max_delay=2), params, POOL, ONES)
     late = arrival(transfer_delay=np.array([0, 2, 0]))
-    refused("server 1 has a delay of 3 rounds, above max_delay=2", edge.learn, state, late, params)
+    refused("server 1 has a delay of 3 rounds, .* max_delay=2", edge.learn, state, late, params)
 
 
 FIELDS = {
-    "task": (np.zeros(1, int), r"task of shape \(1,\) must be \(\)"),
-    "truth": (np.ones(P + 1), rf"truth of shape \({P + 1},\) must be \({P},\)"),
-    "transfer_delay": (np.ones((M, 1), int), rf"transfer_delay of shape \({M}, 1\) must be \({M},\)"),
-    "distance": (np.ones(1), rf"distance of shape \(1,\) must be \({M},\)"),
-    "perturbation": (0.0, rf"perturbation of shape \(\) must be \({M},\)"),
-    "uniform": (np.ones(M + 1), rf"uniform of shape \({M + 1},\) must be \({M},\)"),
-    "targets": (np.ones(S + 1), rf"targets of shape \({S + 1},\) must be \({S},\)"),
+    "task": (np.zeros(1, int), r"task has shape \(1,\), but must have shape \(\)"),
+    "truth": (np.ones(P + 1), rf"truth has shape \({P + 1},\), but must have shape \({P},\)"),
+    "transfer_delay": (np.ones((M, 1), int), rf"transfer_delay has shape \({M}, 1\), but must have shape \({M},\)"),
+    "distance": (np.ones(1), rf"distance has shape \(1,\), but must have shape \({M},\)"),
+    "perturbation": (0.0, rf"perturbation has shape \(\), but must have shape \({M},\)"),
+    "uniform": (np.ones(M + 1), rf"uniform has shape \({M + 1},\), but must have shape \({M},\)"),
+    "targets": (np.ones(S + 1), rf"targets has shape \({S + 1},\), but must have shape \({S},\)"),
 }
 
 
@@ -243,7 +243,7 @@ def test_every_array_of_an_arrival_must_fit():
         (arrival(**{name: value}), f"{words}.*Change the arrival's {name}") for name, (value, words) in FIELDS.items()
     ]
     for shape in ((P,), (P + 1, S), (1, P, S), (P, 1), (P, P)):
-        wrong.append((arrival(features=np.ones(shape)), r"features of shape \(.*\) must be \(4, [s2]\)"))
+        wrong.append((arrival(features=np.ones(shape)), r"features has shape \(.*\), but must have shape \(4, [s2]\)"))
     for brought, words in wrong:
         refused(words, edge.learn, state, brought, PARAMS, dims=DIMS)
 
@@ -267,7 +267,7 @@ def test_without_dims_samples_may_vary_but_not_reach_the_features():
 def test_a_state_that_needs_its_dims_says_so(dims):
     """Would catch servers that silently hold one task, or errors that leave out a server's second task."""
     state = edge.begin(dims, PARAMS, POOL, ONES)
-    message = "servers of this state hold several tasks: pass the dims that begin had"
+    message = "servers of this state hold several tasks. Pass the dims that begin received"
     refused(message, edge.learn, state, arrival(), PARAMS)
     refused(message, edge.generalization_error_flushed, state)
     jax.eval_shape(lambda: edge.generalization_error_flushed(state, dims))
@@ -285,9 +285,9 @@ def test_the_dims_of_a_round_are_those_of_its_start():
     ]
     for one, other in itertools.permutations(variants[:4], 2):
         state = edge.begin(one, short, POOL, ONES)
-        refused("the state has other dims than those passed", edge.learn, state, arrival(), short, dims=other)
+        refused("the state was made with other dims", edge.learn, state, arrival(), short, dims=other)
     refused(
-        "the state has other dims", edge.learn, edge.begin(ALONE, short, POOL, ONES), arrival(), short, dims=variants[4]
+        "the state was made", edge.learn, edge.begin(ALONE, short, POOL, ONES), arrival(), short, dims=variants[4]
     )
 
 
@@ -301,13 +301,13 @@ def test_a_pool_and_positions_must_fit_the_dims():
         message = rf"a pool of truths .* does not fit num_tasks={N}, num_features={P}\. Change the pool or the dims\.$"
         refused(message, edge.begin, DIMS, PARAMS, wrong, ONES)
         refused(message, lambda wrong=wrong: mt.simulate(edge.on_pool(DIMS, wrong, ONES), ROOT, PARAMS, 10**9))
-    message = rf"positions of shape \(2, {M}\) must be \({M}, 2\)\. Change positions"
+    message = rf"positions has shape \(2, {M}\), but must have shape \({M}, 2\)\. Change positions"
     refused(message, edge.begin, DIMS, PARAMS, POOL, ONES, np.ones((2, M)))
 
 
 def test_an_execution_has_no_distance():
     """Would catch execution delays made of distances from a server that is not there."""
-    message = "by_distance is for transfers: .*Choose another distribution"
+    message = "by_distance is for transfers only, .*Choose another distribution"
     refused(message, lambda: mt.simulate(edge.system(DIMS, execution=delays.by_distance), ROOT, PARAMS, 10**9))
 
 
@@ -342,7 +342,7 @@ def test_a_law_of_delays_is_clipped_and_gives_whole_rounds():
     served = info.expert >= 0
     assert set(info.delay[served] - state.execution_delay[info.expert[served]]) == {0, 2}
     halves = edge.system(DIMS, transfer=lambda trip, params: trip.uniform * 2)
-    refused("a distribution of delays gave .* not whole rounds", mt.simulate, halves, ROOT, params, 2)
+    refused("a distribution of delays returned .* must return whole rounds", mt.simulate, halves, ROOT, params, 2)
 
 
 @pytest.mark.parametrize("change", [{"task": 3}, {"task": -1}, {"truth": np.full(P, np.nan)}], ids=str)

@@ -105,7 +105,7 @@ def test_rewards_that_teach_nothing_are_refused():
         ("rewards", "rewards[0]=inf", [np.inf, 0.5], [3, 2]),
         ("counts", "counts=[3, -2] must be whole numbers", [0.5, 0.5], [3, -2]),
         ("counts", "must be whole numbers", [0.5, 0.5], [3.0, 2.0]),
-        ("rewards", "shape (1,) and counts of shape (2,)", [0.5], [3, 2]),
+        ("rewards", "shape (1,) and counts has shape (2,)", [0.5], [3, 2]),
     ):
         assert words in refuse(argument, check_rewards, Feedback(np.asarray(rewards), np.asarray(counts)))
 

@@ -288,8 +288,8 @@ def test_rewards_that_are_none_are_refused():
     for words, served in {
         "reward of task 1 is NaN": ([0.5, np.nan], [1, 1]),
         "reward of task 1 is 1.5": ([0.5, 1.5], [1, 1]),
-        "shape (1,) must be of shape (2,)": ([0.5], [1]),
-        "not all of them 0": ([0.5, 0.5], [0, 0]),
+        "shape (1,), but must have shape (2,)": ([0.5], [1]),
+        "not all 0": ([0.5, 0.5], [0, 0]),
         "must return": 0.5,
     }.items():
         assert words in refuse("", checked, served, 2, 7)

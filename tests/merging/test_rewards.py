@@ -163,11 +163,11 @@ def test_the_average_is_of_earlier_slots():
 
 
 WRONG = {  # parts of a reward
-    "Reward.mix gave shape (5,)": {"mix": lambda world, time, params: jnp.ones(DIMS.num_tasks + 1)},
-    "Reward.value gave shape ()": {"value": lambda world, weights: jnp.sum(weights)},
-    "Reward.best gave shape (1,), not one number an expert": {"best": lambda world, mix, params: mix[:1]},
-    "Reward.serve gave something else than a merging.Feedback": {"serve": lambda *arguments: 1.0},
-    "gave rewards of shape (1,)": {"serve": lambda *arguments: merging.Feedback(jnp.ones(1), jnp.ones(1))},
+    "Reward.mix returned shape (5,)": {"mix": lambda world, time, params: jnp.ones(DIMS.num_tasks + 1)},
+    "Reward.value returned shape ()": {"value": lambda world, weights: jnp.sum(weights)},
+    "Reward.best returned shape (1,), but needs one number per expert": {"best": lambda world, mix, params: mix[:1]},
+    "Reward.serve must return a merging.Feedback": {"serve": lambda *arguments: 1.0},
+    "returned rewards of shape (1,)": {"serve": lambda *arguments: merging.Feedback(jnp.ones(1), jnp.ones(1))},
 }
 
 

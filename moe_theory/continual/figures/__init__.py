@@ -1,4 +1,4 @@
-"""Figures of the continual paper: closed forms over simulated runs."""
+"""Figures of the continual paper, with closed forms drawn over simulated runs."""
 
 from moe_theory import plot
 from moe_theory.continual.figures import figure_2, figure_8, figure_9, regimes

@@ -1,4 +1,4 @@
-"""Fig. 2: forgetting and generalization error with and without termination, with closed forms."""
+"""Fig. 2: forgetting and generalization error with and without termination, next to closed forms."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -29,18 +29,17 @@ SYMBOLS = {"forgetting": "forgetting $F_t$", "generalization_error": "generaliza
 METRICS = tuple(SYMBOLS)
 TERMINATIONS = ("with", "without")
 PANELS = tuple(itertools.product(METRICS, TERMINATIONS))  # (a) to (d)
-EQUATIONS = {  # of the metrics, by what the paper prints
+EQUATIONS = {  # numbers by statement and metric
     "proposition-4": dict(zip(METRICS, ("(17)", "(18)"), strict=True)),
     "theorem-2": dict(zip(METRICS, ("(21)", "(22)"), strict=True)),
     "theorem-1": dict(zip(METRICS, ("(19)", "(20)"), strict=True)),
 }
 
-# Exact moments settle as ((d - s)/(d - 1))^t: here to 11 digits within these rounds, in every pool.
+# Exact moments converge as ((d - s)/(d - 1))^t. Within these rounds they reach 11 digits in every pool.
 SETTLED = 32
 
 
 def compute(setup: plot.Setup, terminations: Sequence[str] = TERMINATIONS) -> xr.Dataset:
-    """Return means, bands, closed forms and exact theory."""
     numbers = setup.experts
     dims = setup.dims
     length = setup.rounds

@@ -22,7 +22,7 @@ RELATIONS = {
     -1: ">",
     0: "=",
     1: "<",
-}  # of threshold and perturbation, by the sign of the powers' difference: sigma_0 < 1
+}  # between threshold and perturbation, by the sign of the difference of their powers, since sigma_0 < 1
 LANE = 0.27  # vertical distance between the lanes of an expert's clusters
 MARK = roles.ArtistStyle(linestyle="none", markersize=3.4, markeredgewidth=0.8)
 ELSEWHERE = roles.ArtistStyle(color="0.86", linewidth=0, zorder=0)
@@ -34,7 +34,7 @@ def settings_of(setup: plot.Setup) -> dict[str, Params]:
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    """Return one replicate's arrivals under the four thresholds, counted from 1."""
+    """Return one replicate's arrivals under each threshold. Rounds, tasks, clusters and experts are numbered from 1."""
     settings = settings_of(setup)
     runs = setup.run(
         Cell(name, HISTORY.system, params, setup.rounds, record_every=1, observe=observe)

@@ -25,7 +25,6 @@ MARK = roles.ArtistStyle(markersize=4, markeredgecolor="black", markeredgewidth=
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    """Return metrics and load balance by threshold, with differences from the largest."""
     cells = plot.log_axis_cells(settings_of(setup), FIGURE_9.system, FIGURE_9.observe, setup.rounds)
     runs = dict(zip(THRESHOLD_POWERS, setup.run(cells).values(), strict=True))
     first = runs[THRESHOLD_POWERS[0]]

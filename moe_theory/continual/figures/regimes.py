@@ -16,13 +16,11 @@ ENDS = {"without": {"terminate": False}, "with": {"terminate": True}}
 MAPS = {"without": "(a) own arrivals, gates never fixed", "with": r"(b) own arrivals, gates fixed after $T_1$"}
 SYSTEMS = {"": system, "_reduced": reduced.system}
 observe = fields("info.task", "info.expert", "state.terminated", "info.generalization_error")
-LIMIT = (SIGMA_0, min(LIMIT_SCALES))  # sigma_0 at the ends of the paper's own path, a line on the map
+LIMIT = (SIGMA_0, min(LIMIT_SCALES))  # sigma_0 at the ends of the paper's path, which is a line on the map
 
 
 def at_drive(params: Params, drive: float, ratio: float, dims: Dims) -> Params:
-    """Return these parameters at a drive and a ratio of it to lambda, with noise over signal and Gamma / lambda
-    unchanged.
-    """
+    """Set the gate drive and its ratio to lambda. Noise over signal and Gamma / lambda stay unchanged."""
     noise, threshold = (
         float(part) / float(total)
         for part, total in (

@@ -1,4 +1,4 @@
-"""Statements of `continual`, one file a number, and the claims that test them."""
+"""Statements of `continual`, one file for each number, and the claims that test them."""
 
 from moe_theory.verification.texts import import_statements
 

@@ -1,4 +1,4 @@
-"""Corollary 1: routing probabilities of two arrivals of one ground truth."""
+"""Corollary 1: routing probabilities of two arrivals with the same ground truth."""
 
 import numpy as np
 

@@ -29,7 +29,7 @@ LONG_SIGNALS = interventions.FIGURE_2_LONG.together(experiments.cell_name(10), e
 METRICS = ("forgetting", "generalization_error")
 BOTH_METRICS = ["forgetting", "generalization error"]
 FORGETTING, ERROR = map(experiments.final, METRICS)
-ALMOST_ZERO = 0.05  # of a single expert's error: our reading of "almost zero"
+ALMOST_ZERO = 0.05  # share of a single expert's error, our reading of "almost zero"
 
 RISE = statement("figure-2-rise", module=__name__)
 ZERO = statement("figure-2-almost-zero", module=__name__)
@@ -44,7 +44,7 @@ Measure = Callable[[Run], np.ndarray]
 
 
 def of_first(measure: Measure) -> Callable[..., np.ndarray]:
-    """A measure of three sizes with termination, a component each."""
+    """A measure with one component for each of three sizes, with termination."""
     return lambda *runs: np.stack([measure(run) for run in runs[: len(MOE_SIZES)]])
 
 
@@ -57,7 +57,7 @@ def second_half(run, name: str) -> np.ndarray:
 
 
 def swing(name: str) -> Measure:
-    """A metric's ups and downs between records of the second half, beyond its total change."""
+    """A metric's ups and downs in the second half, beyond its total change there."""
 
     def beyond_change(run) -> np.ndarray:
         steps = np.diff(second_half(run, name), axis=0)
@@ -71,12 +71,10 @@ def mean_move(run) -> np.ndarray:
 
 
 def early(round: int) -> Measure:
-    """Both metrics at a round (2, B)."""
     return lambda run: np.concatenate([experiments.metric(name, round)(run) for name in METRICS])
 
 
 def excess_error(run) -> np.ndarray:
-    """Mean over t of the error above the run's final one."""
     error = experiments.metric("generalization_error")(run)
     return (error - error[-1]).T.mean(axis=1)
 

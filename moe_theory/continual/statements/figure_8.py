@@ -1,4 +1,4 @@
-"""Sentences about Fig. 8: the effect of the threshold of termination on loads."""
+"""Sentences about Fig. 8: how the threshold of termination affects loads."""
 
 import numpy as np
 
@@ -7,7 +7,6 @@ from moe_theory.continual.statements.setting import statement
 from moe_theory.verification.statement import bound, equality, ordering, ranged
 
 CELLS = tuple(THRESHOLDS)
-# Gamma > lambda, and Gamma <= lambda
 LARGE = CELLS[:2]
 SMALL = CELLS[2:]
 ALL = FIGURE_8.together(*CELLS)
@@ -26,7 +25,6 @@ def counted(run) -> np.ndarray:
 
 
 def evenness(run) -> np.ndarray:
-    """Number of experts in use (B,)."""
     is_counted = counted(run)
     experts = range(FIGURE_8.dims.max_experts)
     loads = np.stack([np.sum(is_counted & (run.records.expert == expert), axis=0) for expert in experts])
@@ -45,7 +43,7 @@ def leads(run) -> np.ndarray:
 
 
 def less_than_small(*runs) -> np.ndarray:
-    """Return the number of experts that a visible effect stays below (2, B)."""
+    """Return a number of experts in use that is visibly below that at small thresholds (2, B)."""
     return (1 - LOAD_MARGIN) * evenness_of_small(*runs)
 
 

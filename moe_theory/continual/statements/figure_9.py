@@ -1,4 +1,4 @@
-"""Sentences about Fig. 9: the effect of the threshold of termination on learning."""
+"""Sentences about Fig. 9: how the threshold of termination affects learning."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from moe_theory.continual.statements.setting import statement
 from moe_theory.verification.statement import equality, ordering
 
 THRESHOLDS = list(experiments.THRESHOLDS)  # two with Gamma > lambda, and two with Gamma <= lambda
-FORGETTING_MARGIN = 0.05  # of the gap between tasks: our reading of robust
+FORGETTING_MARGIN = 0.05  # share of the gap between tasks, our reading of "robust"
 
 FORGETTING = statement("figure-9-forgetting", module=__name__)
 GENERALIZATION_ERROR = statement("figure-9-generalization-error", module=__name__)
@@ -17,7 +17,6 @@ final_forgetting, final_error = (experiments.final(name) for name in ("forgettin
 
 
 def mean_error(runs) -> np.ndarray:
-    """Mean error under some thresholds, by replicate."""
     return np.mean([final_error(run) for run in runs], axis=0)
 
 

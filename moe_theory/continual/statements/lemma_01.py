@@ -1,6 +1,6 @@
 """Lemma 1: gate outputs of two arrivals with the same signal, or signals of one cluster.
 
-Definition 1 leaves sigma_t open. A reading's does not shrink with sigma_0, and the proof needs one that does.
+Definition 1 leaves sigma_t open. In the readings it does not shrink with sigma_0, but the proof needs it to shrink.
 """
 
 import numpy as np
@@ -25,7 +25,6 @@ RARELY = probability(at_most=experiments.FAILURE)
     "lemma-1.same-cluster-small-noise", experiments.BY_SCALE_NEAR, rate(at_least=1.5), hypotheses=["small-noise"]
 )
 def output_gap(run) -> np.ndarray:
-    """max_m |h_m(X) - h_m(X~)|."""
     return np.abs(np.diff(experiments.gate_output_pairs(run), axis=1)).max(axis=(1, 2))
 
 

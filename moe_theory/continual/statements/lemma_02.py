@@ -10,7 +10,7 @@ from moe_theory.runs.draws import draws_of
 from moe_theory.verification.statement import counterexample, equality, identity, ranged
 
 SIZES = (2, 5, 10)  # M
-PERTURBED = ROUTER_GRID.at(router_cell(ROUTER_SCALE))  # whose lambda = sigma_0^1.25 is the router's
+PERTURBED = ROUTER_GRID.at(router_cell(ROUTER_SCALE))  # has the router's lambda = sigma_0^1.25
 BY_SIZE = [f"M = {number}" for number in SIZES]
 NUM_PAIRS = 4  # pairs of outputs that a replicate draws for each M
 
@@ -20,9 +20,9 @@ LEMMA_2 = statement("lemma-2", module=__name__, free=FREE_AT_LEVEL)
 def output_pairs(
     run, num_experts: int, spread: float, change: float
 ) -> tuple[Float[np.ndarray, "B pairs M"], Float[np.ndarray, "B pairs M"]]:
-    """Pairs h, h^ in units of lambda: h over a width of up to `spread`, h^ apart by up to `change`.
+    """Pairs h, h^ in units of lambda: h has a width of up to `spread`, and h^ differs from h by up to `change`.
 
-    In every other pair one expert rises and all others fall, in the rest experts move at random.
+    In every second pair one expert rises and all others fall. In the rest experts move at random.
     """
     draws = draws_of(run, NUM_PAIRS * (2 * num_experts + 2), 7).reshape(-1, NUM_PAIRS, 2 * num_experts + 2)
     units = draws[..., :2]
@@ -35,7 +35,6 @@ def output_pairs(
 
 
 def steepness(run, num_experts: int, spread: float, change: float) -> Float[np.ndarray, "B pairs"]:
-    """|p - p^|_inf / |h - h^|_inf at the run's lambda."""
     scale = float(run.params.perturbation_scale)
     before, after = (scale * part for part in output_pairs(run, num_experts, spread, change))
     moved = corrected.routing_probabilities(after, scale) - corrected.routing_probabilities(before, scale)

@@ -19,7 +19,7 @@ LEMMA_4 = statement("lemma-4", module=__name__)
 
 @programs.jit
 def imbalances(replicates: Int[Array, " B"], state: State, params: Params) -> Float[Array, " B"]:
-    """|sum_m gradient_m| over the largest entry, differentiated by `jax.grad` and not by the system's closed form."""
+    """|sum_m gradient_m| over the largest entry, from `jax.grad` and not from the system's closed form."""
 
     def imbalance(replicate: Int[Array, ""], state: State) -> Float[Array, ""]:
         arrival, perturbation = draw(jax.random.fold_in(root_key(4), replicate), HISTORY.dims, state.pool, params)
@@ -30,7 +30,7 @@ def imbalances(replicates: Int[Array, " B"], state: State, params: Params) -> Fl
         gradient = jax.grad(gating.task_loss)(state.gates, jnp.sum(arrival.features, axis=1), exists, costs)
         sums = jnp.max(jnp.abs(jnp.sum(gradient, axis=0)))
         largest = jnp.max(jnp.abs(gradient))
-        return jnp.where(largest > 0, sums / jnp.where(largest > 0, largest, 1), sums)  # a saturated gate has none
+        return jnp.where(largest > 0, sums / jnp.where(largest > 0, largest, 1), sums)  # saturated gates have none
 
     return jax.vmap(imbalance, in_axes=(0, -1))(replicates, state)
 

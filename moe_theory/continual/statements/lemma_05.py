@@ -1,4 +1,4 @@
-"""Lemma 5: the order of the gates' gradients. An O() or Omega() is the slope of log means over a grid of sigma_0."""
+"""Lemma 5: the order of the gates' gradients. The slope of log means over a grid of sigma_0 tests an O() or Omega()."""
 
 import numpy as np
 

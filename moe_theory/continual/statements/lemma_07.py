@@ -1,4 +1,4 @@
-"""Lemma 7: the effect of a round of exploration on gate outputs, at worst over experts, signals, rounds."""
+"""Lemma 7: the effect of a round of exploration on gate outputs, for the worst expert, signal and round."""
 
 import numpy as np
 

@@ -11,9 +11,8 @@ RARELY = probability(at_most=experiments.FAILURE)
 
 
 def share_gaps(run) -> np.ndarray:
-    """|f_T1(m) - 1/M| of every expert (M, B)."""
     count = int(run.params.num_experts)
-    visits = getattr(run.state, "state", run.state).explored_visits[:count]  # a tally has the algorithm's state in it
+    visits = getattr(run.state, "state", run.state).explored_visits[:count]  # a tally contains the algorithm's state
     return np.abs(visits.astype(np.float64) / experiments.stage_rounds(run.params) - 1 / count)
 
 
@@ -38,6 +37,5 @@ def largest_gap(run) -> np.ndarray:
     "lemma-8.independent-hoeffding", experiments.BY_EXPERTS_BLIND, RARELY, hypotheses=["large-perturbation"]
 )
 def exceeds_hoeffding(run) -> np.ndarray:
-    """Whether some expert's share is farther from 1/M than (ln(2M/delta) / (2 T1))^0.5."""
     rounds = experiments.stage_rounds(run.params)
     return largest_gap(run) > np.sqrt(np.log(2 * int(run.params.num_experts) / experiments.FAILURE) / (2 * rounds))

@@ -1,4 +1,4 @@
-"""Lemma 9: distance of two experts' gates at the end of exploration."""
+"""Lemma 9: distance between two experts' gates at the end of exploration."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Lemma 10: softmax probabilities of two experts whose gate outputs are set delta apart after round T."""
+"""Lemma 10: softmax probabilities of two experts, with their gate outputs set delta apart after round T."""
 
 from collections.abc import Callable
 
@@ -14,16 +14,16 @@ from moe_theory.verification.statement import identity, rate
 CELL = router_cell(ROUTER_SCALE)
 SMALL_GAPS = (1e-4, 1e-3, 1e-2, 1e-1)  # close to 0
 BOUNDED_GAPS = (1 / 512, 1 / 64, 1 / 8, 1.0)
-LARGE_GAPS = (2.0, 8.0, 32.0, 128.0)  # from not close to 0 on
+LARGE_GAPS = (2.0, 8.0, 32.0, 128.0)  # not close to 0
 GAPS = SMALL_GAPS + LARGE_GAPS
-TOLERANCE = 1e-9  # of probabilities in float64
+TOLERANCE = 1e-9  # for probabilities in float64
 
 CLOSE = statement("lemma-10-close", module=__name__, free=FREE_AT_LEVEL)
 APART = statement("lemma-10-apart", module=__name__, free=FREE_AT_LEVEL)
 
 
 def set_apart(*gaps: float) -> Selection:
-    """One run, whose components are gaps set between two of its gate outputs."""
+    """One run, with one component for each gap set between two of its gate outputs."""
     return Selection(ROUTER_GRID, (CELL,), tuple(f"delta = {gap:g}" for gap in gaps), gaps)
 
 
@@ -35,7 +35,6 @@ def probabilities_at(run, *gaps: float) -> Float[np.ndarray, "B gaps 2"]:
 
 
 def difference(*gaps: float) -> Callable[[Run], Float[np.ndarray, "gaps B"]]:
-    """|pi_m - pi_m'| at each gap."""
     return lambda run: np.abs(np.diff(probabilities_at(run, *gaps), axis=-1))[..., 0].T
 
 

@@ -1,6 +1,6 @@
 """Lemma 11: whether exploration gives every task, or cluster, an expert.
 
-The sets are those of (11), by the gates with which a round routes.
+Sets follow (11), at the gates that route.
 """
 
 from collections.abc import Callable
@@ -24,10 +24,9 @@ def _covered(letter: str, experiment: Experiment) -> Selection:
     return Selection(experiment, cells=(experiments.COVERAGE_CELL,), labels=(label,))
 
 
-# M = N ln(N / delta) and K ln(K / delta).
 OF_TASKS = _covered("N", experiments.COVERAGE)
 OF_CLUSTERS = _covered("K", experiments.COVERAGE_CLUSTERS)
-# With the auxiliary loss left out of the first rounds.
+# Without the auxiliary loss in the first rounds.
 LATER_TASKS = _covered("N", interventions.LATER)
 LATER_CLUSTERS = _covered("K", interventions.LATER_CLUSTERS)
 

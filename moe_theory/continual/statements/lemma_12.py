@@ -1,4 +1,4 @@
-"""Lemma 12: the locality loss's gradient where a task meets an expert of its set, (11) at the gates that route."""
+"""Lemma 12: the locality loss's gradient where a task goes to an expert of its set, by (11) at the gates that route."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from moe_theory.continual import experiments, interventions
 from moe_theory.continual.statements.setting import statement
 from moe_theory.verification.statement import identity, rate
 
-UNCHANGED = 1e-3  # of the truths' root mean square: what counts as no move in float32
+UNCHANGED = 1e-3  # share of the truths' root mean square that counts as no move in float32
 BY_FEW = experiments.SPECIALIZATION.over(experiments.FEW_CELLS)
 
 TASKS = statement("lemma-12-more-experts", module=__name__)

@@ -1,4 +1,4 @@
-"""Lemma 14: the gates' gradients between T1 and t_1, while the gates are never fixed."""
+"""Lemma 14: the gates' gradients between T1 and t_1, if the gates are never fixed."""
 
 import numpy as np
 

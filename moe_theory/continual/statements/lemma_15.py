@@ -1,4 +1,4 @@
-"""Lemma 15: which of two specialists has the higher probability for a task, while the gates are never fixed."""
+"""Lemma 15: which of two specialists has the higher probability for a task, if the gates are never fixed."""
 
 import numpy as np
 
@@ -24,7 +24,7 @@ def is_always_ordered(run) -> np.ndarray:
 @TASKS.replacement("lemma-15.one-of-two-tasks", experiments.RETURN_MANY, identity(within=0))
 @CLUSTERS.replacement("lemma-15.one-of-two-clusters", experiments.RETURN_FEW, identity(within=0))
 def num_without_order(run) -> np.ndarray:
-    """Number of pairs in no order at the end of a run with gates never fixed (B,)."""
+    """Number of pairs without an order at the end of a run whose gates are never fixed (B,)."""
     gates = np.asarray(run.state.gates[: int(run.params.num_experts)], np.float64)
     outputs = np.einsum("mdb,ndb->mnb", gates, np.asarray(run.state.pool.signals, np.float64))
     pairs = pairs_of(outputs, np.asarray(run.state.pool.clusters))

@@ -1,6 +1,6 @@
-"""Proposition 1: experts keep their sets after exploration, and their models.
+"""Proposition 1: experts keep their sets and their models after exploration.
 
-Tasks (M > N) are six unrelated ones, clusters (M < N) three pairs, with sets (11) at the gates that route.
+There are six unrelated tasks (M > N), or three clusters of two (M < N). Sets follow (11), at the gates that route.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,15 +15,15 @@ from moe_theory.runs import Run
 from moe_theory.verification.claim import Selection
 from moe_theory.verification.statement import Criterion, Declared, bound, equality, limit_rate
 
-UNCHANGED = 1e-3  # of the truths' root mean square: what counts as no move in float32
-HARDLY = 0.9  # of the error of random tasks: what counts as no specialisation
-LEARNED = 1e-4  # of the truths' mean square: squared errors below are too near to rounding for a ratio
+UNCHANGED = 1e-3  # share of the truths' root mean square that counts as no move in float32
+HARDLY = 0.9  # share of the error of random tasks that counts as no specialisation
+LEARNED = 1e-4  # share of the truths' mean square below which rounding spoils ratios of squared errors
 MORE = ["more-experts-than-tasks"]
 MANY = experiments.LIMIT_MANY
 FEW = experiments.LIMIT_FEW
 SMALLEST = MANY.experiment.at(experiments.specialization_cell(experiments.MANY_EXPERTS, experiments.LIMIT_SCALES[0]))
 
-UNEARNED = {  # without what the sets are put down to
+UNEARNED = {  # without the cause that the paper gives for the sets
     "unexplored": interventions.UNEXPLORED,  # small random gates at T1, after no exploration
     "open": interventions.OPEN,  # gates that are never fixed
 }
@@ -51,7 +51,7 @@ def claim_competitors(
     rivals: Mapping[str, Sequence[Selection]],
     criterion: Criterion = LIKELY,
 ) -> None:
-    """Claim of each rival, with M > N and M < N, both cases of a statement on Algorithm 1, by their claims' ids."""
+    """Declare a claim for each rival in both cases, M > N and M < N, given by their claims' ids."""
     for name, runs in rivals.items():
         for (id, case), runs_of_case in zip(cases.items(), runs, strict=True):
             case.competitor(f"{id}-{name}", runs_of_case, criterion)(measure)
@@ -78,7 +78,7 @@ def largest_drift(run) -> np.ndarray:
 
 def late_repeats(run) -> tuple[np.ndarray, np.ndarray]:
     """Rounds past T1 in which an expert repeats a task that it has not learned, and its squared error before."""
-    # A move is orthogonal to what it leaves, so the squared error before it is the sum of both squares.
+    # A move is orthogonal to the error that it leaves, so the squared error before it is the sum of both squares.
     before = run.records.error + run.records.update_norm.astype(np.float64) ** 2
     repeats = experiments.repeats_of(run) & (before > LEARNED * experiments.truth_length(run) ** 2)
     repeats[: experiments.stage_rounds(run.params)] = False

@@ -1,7 +1,7 @@
-"""Proposition 2: gate outputs with gates that are never fixed.
+"""Proposition 2: gate outputs if the gates are never fixed.
 
-Gaps are of the rounds' own features X_t, averaged over the 20 rounds up to t_1 or over ten of the last 200 up to t_2.
-Sets are (11) at the gates that route. A gap within a set is of the arriving task's, as in the proof.
+Gaps use the rounds' own features X_t, and are means over the 20 rounds up to t_1 or over ten of the last 200 up to t_2.
+Sets follow (11), at the gates that route. A gap within a set is for the arriving task's set, as in the proof.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ BY_FEW = experiments.ENDLESS_FEW
 BY_MANY_LONG = experiments.RETURN_MANY
 BY_FEW_LONG = experiments.RETURN_FEW
 STATED = limit_rate(at_least=1.75)
-DIFFUSED = limit_rate(equal=1.375)  # (1.5 + 1.25) / 2, of a step eta sigma_0 of the gates and of lambda
+DIFFUSED = limit_rate(equal=1.375)  # (1.5 + 1.25) / 2, between the orders of the gates' step eta sigma_0 and of lambda
 
 SAME_SET = statement("proposition-2-more-experts-same-set", module=__name__)
 OTHER_SET = statement("proposition-2-more-experts-other-set", module=__name__)
@@ -44,17 +44,15 @@ def any_gap(run: Run) -> np.ndarray:
 
 
 def in_units(measure: Callable[[Run], np.ndarray], runs: Sequence[Run]) -> np.ndarray:
-    """Gaps over sigma_0^1.75, a component a run."""
     return np.stack([measure(run) / float(run.params.truth_scale) ** 1.75 for run in runs])
 
 
 def smaller(measure: Callable[[Run], np.ndarray]) -> Callable[..., np.ndarray]:
-    """Gaps in units of sigma_0^1.75 at all sigma_0 but the largest, by run."""
     return lambda *runs: in_units(measure, runs[:-1])
 
 
 def no_growth(measure: Callable[[Run], np.ndarray]) -> Criterion:
-    """Growth of at most 10 % from one sigma_0 to the next smaller one, as from an order of 1.69 on."""
+    """Growth of at most 10 % from one sigma_0 to the next smaller one, which means an order of at least 1.69."""
     return bound(at_most=lambda *runs: in_units(measure, runs[1:]), margin=0.1)
 
 

@@ -32,7 +32,7 @@ claim_competitors(
     is_soon_terminated,
     {"proposition-3.time": TERMINATION, "proposition-3.time-clusters": TERMINATION},
     {
-        "tiny": interventions.TINY,  # Gamma = sigma_0^6, which no two outputs are near to
+        "tiny": interventions.TINY,  # Gamma = sigma_0^6, far below the gap of any two outputs
         "habit": interventions.HABIT,  # a router that always takes the first expert
     },
 )
@@ -44,7 +44,7 @@ def is_terminated(run) -> np.ndarray:
 
 
 def fixed(run) -> np.ndarray:
-    """Arrivals past T2 with the gates fixed, whose set is not empty (T, B)."""
+    """Arrivals past T2 with fixed gates and a set that is not empty (T, B)."""
     is_past_stage_2 = run.rounds > experiments.stage_rounds(run.params, experiments.T2_POWER)
     return run.records.terminated & is_past_stage_2[:, None] & (run.records.set_size >= 1)
 
@@ -75,7 +75,6 @@ def outside(run) -> np.ndarray:
 
 
 def contested(run) -> np.ndarray:
-    """Arrivals of `fixed` with at least two experts in the set (T, B)."""
     return fixed(run) & (run.records.set_size >= 2)
 
 

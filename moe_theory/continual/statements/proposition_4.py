@@ -9,7 +9,7 @@ from moe_theory.continual.statements.setting import statement
 from moe_theory.runs import Run
 from moe_theory.verification.statement import equality
 
-# g_t: the error of a task that is independent of w_t; u_n = v_n / |v_n|; S: the mean projector on what a round leaves.
+# g_t is the error of a task independent of w_t, u_n = v_n / |v_n|, and S is the mean projector that a round applies.
 ALONE = experiments.SINGLE_EXPERT.at(experiments.SINGLE)
 
 FORGETTING = statement("proposition-4-forgetting", module=__name__)
@@ -17,7 +17,6 @@ GENERALIZATION_ERROR = statement("proposition-4-generalization-error", module=__
 
 
 def single_expert_gaps(run) -> theory.Gaps:
-    """Gaps of the shared pools (B,), computed once a pool."""
     pools, places = experiments.shared_pools_of(run)
     return theory.Gaps(*np.transpose([theory.gaps(pool) for pool in pools])[:, places])
 

@@ -8,8 +8,8 @@ from moe_theory.continual.statements.theorem_1 import REDUCED, ROUTES_MARGIN
 from moe_theory.verification.statement import bound, equality
 from moe_theory.verification.verdict import Role
 
-EXPLORING = (5, 10)  # the recorded rounds up to T1 = 10 of M = 5
-AFTER = (20, 50, 100)  # of those soon after T1, where what routes make of tasks is compared
+EXPLORING = (5, 10)  # the recorded rounds up to T1 = 10 at M = 5
+AFTER = (20, 50, 100)  # rounds soon after T1 at which the effect of routing is compared
 ROUNDS = (100, 200, 500, 1000, 2000)  # rounds at which the theorem is tested, the last being the paper's T
 BY_ROUNDS = experiments.by_rounds(experiments.FIGURE_2, experiments.FEW, *ROUNDS)
 

@@ -1,4 +1,4 @@
-"""Fig. 3 of `edge` with theory, and figures that the paper lacks."""
+"""Fig. 3 of `edge` with theory, and figures that the paper does not have."""
 
 from moe_theory import plot
 from moe_theory.edge.figures import availability, figure_3, phase, regimes, timeline

@@ -22,7 +22,7 @@ TITLES = {
     "Fig. 3": "(a) delays of Fig. 3, uniform on 0..5 + 1..5",
     "all d_u": f"(b) worst case, every delay $d_u$ = {MAX_DELAY}",
 }
-FLOOR = 1e-4  # of the probability axis
+FLOOR = 1e-4  # lowest value of the probability axis
 MARKED = roles.ArtistStyle(markersize=3.5, linewidth=1.4)
 SHARES = {
     "none_idle": (roles.MEASURED(**MARKED, marker="o"), "simulation: no specialist is idle"),
@@ -41,7 +41,6 @@ observe = fields(
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    """Return shares of later arrivals without an idle specialist, and without any."""
     length = setup.rounds
     later = tuple(range(length // 2, length))
     runs = setup.run(
@@ -70,7 +69,7 @@ def _name(delays: str, num_experts: int) -> str:
 
 
 def predicted(name: str, num_experts: int) -> float:
-    """Return theory's values for M servers, with M/N or Binomial(M, 1/N) specialists a task type."""
+    """Return theory's values for M servers, with M/N or Binomial(M, 1/N) specialists per task type."""
     num_tasks = DIMS.num_tasks
     if name == "tail":
         return theory.tail(MAX_DELAY, num_tasks, num_experts / num_tasks)
@@ -121,7 +120,7 @@ def _draw_levels(panel: plot.Axes) -> None:
     for quantile, shift in (("normal", -2), ("binomial", 2)):
         number = theory.experts_needed(MAX_DELAY, DIMS.num_tasks, FAILURE, quantile)
         if not panel.get_xlim()[0] <= number <= panel.get_xlim()[1]:
-            continue  # words beyond a panel would take its room
+            continue  # text beyond a panel would shrink the panel
         roles.REFERENCE.vline(panel, number)
         at_top = roles.ArtistStyle(xycoords=("data", "axes fraction"), va="top", color="0.35")
         plot.note(panel, f"{number}", (number, 1), (shift, 0), **at_top)

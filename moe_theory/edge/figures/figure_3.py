@@ -1,7 +1,7 @@
 """Fig. 3: the generalization error of the adaptive policy and of three task-independent ones, with theory.
 
-Errors are per coordinate, G_t / p, as w_n has deviation sigma_0 an entry and Section VI compares with sigma_0^2 and
-sigma_0. Pending tasks count as completed in G_t.
+Errors are per coordinate, G_t / p, because entries of w_n have the deviation sigma_0 and Section VI compares with
+sigma_0^2 and sigma_0. In G_t pending tasks count as completed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ from moe_theory.edge.policies import POLICIES
 from moe_theory.plot import roles
 from moe_theory.runs import Cell, Run
 
-THEORY = ("theorem_1", "proposition_4", "exact")  # NaN for policies that it is not about
+THEORY = ("theorem_1", "proposition_4", "exact")  # NaN for policies that the statement is not about
 BLIND = {  # lines that lie on each other go from wide to narrow
     "nearest": roles.OTHER_RIVAL(linewidth=4.0),
     "uniform": roles.RIVAL(linewidth=2.2),
@@ -44,11 +44,11 @@ BLIND = {  # lines that lie on each other go from wide to narrow
 }
 LABELS = {"theory": "(a) Theorem 1, (b) Proposition 4", "exact": "(a) theory along routes, (b) of loads"}
 
-# A single expert's exact moments converge as ((p - s)/(p - 1))^L: here to 13 digits within so many arrivals.
+# A single expert's exact moments converge as ((p - s)/(p - 1))^L, to 13 digits within this many arrivals.
 CONVERGED = 32
 
 observe = fields(flushed=flushed_error, loads="state.visits")
-observe_routes = fields("info.truth", "info.task", "info.expert")  # of every round of the adaptive policy
+observe_routes = fields("info.truth", "info.task", "info.expert")  # recorded in every round, for the adaptive policy
 
 
 def compute(setup: plot.Setup, policies: Sequence[str] = tuple(POLICIES)) -> xr.Dataset:
@@ -103,7 +103,7 @@ def longest_delay(dims: Dims) -> int:
 
 
 def theorem_1_of(run: Run, dims: Dims) -> Float[np.ndarray, "R B"]:
-    """Return (23) from each replicate's pool and loads, with the cluster's gap for G^4."""
+    """Return (23) from each replicate's pool and loads, with the gap inside a cluster for G^4."""
     loads = loads_of(run)
     pool_gaps = gaps_of(run)
     ratio = theory.overparameterization_ratio(dims.num_features, dims.num_samples)
@@ -186,7 +186,7 @@ def _draw_blind(panel: plot.Axes, selection: xr.Dataset) -> None:
     rounds = selection["round"].values
     scale = selection.attrs["truth_scale"]
     roles.REFERENCE.hline(panel, scale)
-    plot.note(panel, r"$\sigma_0$", (rounds[0], scale), (3, -5))  # below where Proposition 4 begins
+    plot.note(panel, r"$\sigma_0$", (rounds[0], scale), (3, -5))  # below the beginning of Proposition 4
     nearest = selection.sel(policy="nearest")
     panel.fill_between(rounds, nearest.low, nearest.high, **roles.BAND)
     for policy, role in BLIND.items():

@@ -18,11 +18,11 @@ from moe_theory.runs import Cell, Run
 if TYPE_CHECKING:
     from matplotlib.collections import QuadMesh
 
-EXPERTS = (5, 8, 12, 20, 33, 52, 83, 130)  # up to beyond all of Proposition 1's lines, and never on one
+EXPERTS = (5, 8, 12, 20, 33, 52, 83, 130)  # reach beyond all of Proposition 1's lines, and lie on none
 DRIVES = (0.05, 0.12, 0.28, 0.66, 1.5, 3.6, 8.5, 20.0)
 DIMS = figure_3_dims(EXPERTS[-1])
-RULES = {"stated": r"$N M_{th}\,\ln(1/\delta)$", "chernoff": "Chernoff"}  # of `theory.experts_needed`
-LEVELS = (0.3, 1.0)  # of the colours; 1 is blind routing
+RULES = {"stated": r"$N M_{th}\,\ln(1/\delta)$", "chernoff": "Chernoff"}  # rules of `theory.experts_needed`
+LEVELS = (0.3, 1.0)  # limits of the colours; 1 is task-independent routing
 CRITICAL = roles.ArtistStyle(color="black", linewidth=1.4)
 PATH = roles.ArtistStyle(color="black", linewidth=1.0, linestyle=(0, (1, 2)))
 LINE = roles.ArtistStyle(color="C1", linewidth=1.1)
@@ -30,12 +30,10 @@ POINT = roles.ArtistStyle(marker="o", markersize=4.5, markerfacecolor="white", m
 
 
 def signal_scale(params: Any, drive: float, dims: Dims) -> float:
-    """Return the signals' scale for a gate drive of `drive`."""
     return math.sqrt(drive / gate_drive(params._replace(signal_scale=1.0), dims.num_features))
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    """Return means of G_T / Delta, and of the shares of tasks dropped and misrouted."""
     length = setup.rounds
     cells = []
     for drive in DRIVES:
@@ -72,14 +70,13 @@ def _values_of(run: Run, num_rounds: int) -> plot.Values:
 
 
 def critical_drive(num_experts: int) -> float:
-    """Return `corrected.critical_drive` for a gate drive with moves of (s/p)^0.5 |w - w'|, not E|w|."""
+    """Return `corrected.critical_drive` for a gate drive with moves of (s/p)^0.5 |w - w'| in place of E|w|."""
     contraction = math.sqrt(error_contraction(DIMS.num_features, DIMS.num_samples))
     move = math.sqrt(2 * DIMS.num_samples / DIMS.num_features)
     return corrected.critical_drive(num_experts, contraction, perturbation=0.0) / move
 
 
 def servers_by_line() -> list[tuple[str, float]]:
-    """Return the numbers of servers in Proposition 1, with names, in order."""
     num_tasks = DIMS.num_tasks
     lines = [("$N M_{th}$", num_tasks * theory.specialists_needed(MAX_DELAY, num_tasks, FAILURE))]
     for rule, words in RULES.items():

@@ -20,7 +20,7 @@ DIMS = figure_3_dims(drives.EXPERTS[-1])
 
 
 def at_drive(params: Params, drive: float, ratio: float, dims: Dims) -> Params:
-    """Return these parameters at a drive and a ratio of it to lambda, with noise over signal unchanged."""
+    """Set the gate drive and its ratio to lambda. Noise over signal stays unchanged."""
     noise = float(params.noise_scale) / float(params.signal_scale)
     scale = signal_scale(params, drive, dims)
     return params._replace(signal_scale=scale, noise_scale=noise * scale, perturbation_scale=drive / ratio)

@@ -14,22 +14,22 @@ from moe_theory.runs import Cell, Run
 
 DIMS = figure_3_dims(20)
 SHOWN = ("adaptive", "nearest")
-WINDOW = 50  # rounds drawn of the beginning, and of the end
-# Ten hues that the colour-blind can tell apart (P. Tol's muted scheme, and grey): the kinds' numbers say the rest.
+WINDOW = 50  # rounds drawn at the beginning, and at the end
+# Ten hues that the colour-blind can tell apart (P. Tol's muted scheme, and grey). Numbers also name the task types.
 COLOURS = tuple("#332288 #88ccee #44aa99 #117733 #999933 #ddcc77 #cc6677 #882255 #aa4499 #bbbbbb".split())
 DARK = (0, 3, 7, 8)  # colours that need white numbers
-HEIGHT = 0.84  # of a bar, of its row
-LEAST_NUMBERED = 2  # rounds of a bar that is long enough for its number
+HEIGHT = 0.84  # height of a bar, as a share of its row
+LEAST_NUMBERED = 2  # rounds of a bar that is long enough to hold its number
 observe = fields("info.task", "info.expert", "info.delay")
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    """Return replicate 0's first and last arrivals, where types and servers count from 1 and 0 is none."""
+    """Return replicate 0's first and last arrivals. Types and servers are numbered from 1, and 0 means none."""
     length = setup.rounds
     params = setup.params(num_experts=DIMS.max_experts)
     runs = setup.run(Cell(name, system(DIMS, POLICIES[name]), params, length, 1, observe=observe) for name in SHOWN)
     rounds = np.arange(1, length + 1)
-    # Tasks pending in the last window began at most a delay before it.
+    # Tasks pending in the last window began at most one delay before it.
     is_shown = (rounds <= WINDOW) | (rounds > length - WINDOW - MAX_DELAY)
 
     def arrivals(policy: str) -> plot.Values:
@@ -62,7 +62,6 @@ def _commonest(run: Run, replicate: int) -> Int[np.ndarray, " M"]:
 
 
 def share_of_own_kind(run: Run) -> float:
-    """Return the mean share of the second half's tasks that are of their server's commonest type."""
     later = len(run.records.task) // 2
     shares = []
     for replicate in run.replicates:

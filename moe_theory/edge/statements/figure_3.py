@@ -1,6 +1,5 @@
-"""Sentences about Fig. 3, whose axis may show the squared distance of models, or that distance per coordinate.
-
-Most sentences can be true only per coordinate, the reading that decides. The distance itself is the literal reading.
+"""Sentences about Fig. 3. Its axis may be the squared distance of models (the literal reading) or this distance per
+coordinate, which decides because most sentences can then be true.
 """
 
 import numpy as np
@@ -13,12 +12,11 @@ from moe_theory.verification.statement import bound, ordering, probability, rang
 
 VARIANCE = SIGMA_0**2
 TEN_SERVERS = ADAPTIVE.over("num_experts", 10)
-CLEARLY = 1.1  # so many times as large is clearly above, in a figure
+CLEARLY = 1.1  # a ratio of errors that is visible in a figure
 
 
 @ranged(low=0)
 def per_coordinate(run) -> np.ndarray:
-    """Final error over the number of features (B,)."""
     return final_error(run) / FIGURE_3_FEATURES
 
 

@@ -19,7 +19,7 @@ NUM_ROUNDS = 40
 
 
 class Updates(NamedTuple):
-    """The data of a round, where it went, and the models after the round."""
+    """The data of a round, the server it went to, and the models after the round."""
 
     features: Float[Array, "p s"]
     truth: Float[Array, " p"]
@@ -52,7 +52,7 @@ def departure(run) -> np.ndarray:
 
 
 def _worst(updates: Updates) -> float:
-    """Largest distance of the models from those of a solver of (8) that takes tasks one by one."""
+    """Largest distance of the models from those of a solver that solves (8) task by task."""
     models = np.zeros_like(updates.experts[0])
     worst = 0.0
     for time in range(NUM_ROUNDS):

@@ -11,7 +11,7 @@ from moe_theory.verification.statement import alike, identity, limit_rate
 
 
 def largest_step(run, name: str, sign: int) -> np.ndarray:
-    """Largest change by a gate step, of this sign, over the recorded rounds up to T1 with one completion (B,)."""
+    """Largest change of this sign by a gate step, over the recorded rounds up to T1 with one completion (B,)."""
     return float(run.params.learning_rate) * np.nanmax(sign * explored(run, name), axis=0)
 
 

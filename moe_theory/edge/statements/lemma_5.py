@@ -1,4 +1,4 @@
-"""Lemma 5: gaps of routing probabilities against gaps of gate outputs."""
+"""Lemma 5: how gaps of routing probabilities depend on gaps of gate outputs."""
 
 import itertools
 
@@ -10,7 +10,7 @@ from moe_theory.edge.statements.setting import statement
 from moe_theory.verification.statement import alike, identity
 
 PAIRS = ADAPTIVE.over("num_experts", 10, 50)
-TOLERANCE = 1e-6  # of float32 probabilities
+TOLERANCE = 1e-6  # for float32 probabilities
 
 
 def gaps_of_pairs(run) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -27,7 +27,7 @@ def any_disorder_of_features(run) -> np.ndarray:
     most = float(params.max_strength)
     strengths = least + (most - least) * draws_of(run, num_tasks, 1).T
     columns = draws_of(run, signals[..., 0].size, 2, normals).T.reshape(num_tasks, num_features, -1)
-    noise = float(params.noise_scale) * math.sqrt(run.dims.num_samples - 1) * columns  # the sum of s - 1 of them
+    noise = float(params.noise_scale) * math.sqrt(run.dims.num_samples - 1) * columns  # the sum of s - 1 noise columns
     probabilities = log_probabilities(experiments.outputs_of(run, strengths[:, None] * signals + noise))
     return np.any(drives(run).argmax(axis=1) != probabilities.argmax(axis=1), axis=0)
 

@@ -1,4 +1,4 @@
-"""Lemma 9: the error of a task after T1, and from its expert's history before."""
+"""Lemma 9: the error of a task after T1, and how it follows from its expert's history."""
 
 import numpy as np
 
@@ -27,9 +27,9 @@ def change_of_error(run) -> np.ndarray:
 
 
 def history_sum(run) -> np.ndarray:
-    """Mean over a run's tasks of the right side of (34), from their experts (B,)."""
+    """Right side of (34), as a mean over a run's tasks (B,)."""
     records = run.records
-    starts = range(0, records.expert.shape[1], 256)  # in parts: the table of all pairs of tasks is large
+    starts = range(0, records.expert.shape[1], 256)  # in parts, because the table of all pairs of tasks is large
     parts = [(records.expert[:, at : at + 256], records.truth[..., at : at + 256].astype(np.float64)) for at in starts]
     return np.concatenate([history_part(expert, truth, run.dims) for expert, truth in parts])
 
@@ -54,7 +54,7 @@ def history_part(expert: np.ndarray, truth: np.ndarray, dims: Dims = experiments
     together = (expert[:, None] == expert[None, :]) & is_routed[:, None]
     loads = together.sum(axis=1)
     later = np.triu(np.ones(together.shape[:2]), 1)[:, :, None] * together
-    weights = (1 - ratio) * ratio ** later.sum(axis=1)  # of the task in row l, for its L - l successors
+    weights = (1 - ratio) * ratio ** later.sum(axis=1)  # weight of the task in row l, which has L - l successors
     norms = np.sum(truth**2, axis=1)
     products = np.moveaxis(np.einsum("bid,bjd->bij", *(2 * (truth.transpose(2, 0, 1),)), optimize=True), 0, -1)
     distances = norms[:, None] + norms[None, :] - 2 * products

@@ -16,7 +16,7 @@ NUM_TASKS = 10  # N of Fig. 3
 DELTAS = (0.05, 1e-3, 1e-6)
 WINDOWS = tuple(10**power for power in (2, 3, 4, 5))  # d_u
 EXACTLY = identity(within=0.0)
-# A run that is not looked at.
+# Claims on formulas ignore this run.
 COMPUTED = Selection(UPDATES, ("M = 4",), tuple(f"delta = {delta:g}" for delta in DELTAS), is_computed=True)
 
 
@@ -31,7 +31,7 @@ QUANTILE = statement("proposition-1-quantile", module=__name__)
 )
 def relative_error(run) -> np.ndarray:
     worst = []
-    for window in WINDOWS:  # the worst of a tenth more, since tails of counts jump up and down
+    for window in WINDOWS:  # the worst of windows up to a tenth longer, since tails of counts jump up and down
         around = np.unique(np.linspace(window, 1.1 * window, 40).astype(int))
         tails = [theory.tail(long, NUM_TASKS, theory.specialists_needed(long, NUM_TASKS, 0.05)) for long in around]
         worst.append(np.abs(np.array(tails) / 0.05 - 1).max())
@@ -39,7 +39,6 @@ def relative_error(run) -> np.ndarray:
 
 
 def excess(run: Run, quantile: str, rounding: Callable = float) -> np.ndarray:
-    """Relative excess of the exact tail beyond M_th over delta."""
     needed = [rounding(theory.specialists_needed(MAX_DELAY, NUM_TASKS, delta, quantile)) for delta in DELTAS]
     tails = np.array([theory.tail(MAX_DELAY, NUM_TASKS, threshold) for threshold in needed])
     return alike(run, np.maximum(tails / DELTAS - 1, 0))

@@ -8,7 +8,7 @@ from moe_theory.edge.experiments import BY_SCALE, MARGIN, misrouted_share
 from moe_theory.edge.statements.setting import statement
 from moe_theory.verification.statement import identity, limit_probability, limit_rate
 
-VANISHING = limit_rate(at_least=0.4, margin=0.2)  # of a share: one that falls slower than sigma_0^0.2 stays
+VANISHING = limit_rate(at_least=0.4, margin=0.2)  # a share that falls slower than sigma_0^0.2 counts as staying
 
 
 def probabilities_of(run) -> tuple[np.ndarray, np.ndarray]:
@@ -29,7 +29,7 @@ def same_gaps(run) -> np.ndarray:
     probabilities, is_own = probabilities_of(run)
     highest = np.max(np.where(is_own, probabilities, -np.inf), axis=0)
     lowest = np.min(np.where(is_own, probabilities, np.inf), axis=0)
-    return np.maximum(highest - lowest, 0).max(axis=0)  # -inf where there is none
+    return np.maximum(highest - lowest, 0).max(axis=0)  # -inf where a set is empty
 
 
 OTHER_SET = statement("proposition-2-other-set", module=__name__)

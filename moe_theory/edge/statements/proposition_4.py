@@ -10,7 +10,7 @@ from moe_theory.edge.statements.setting import statement
 from moe_theory.runs import Run
 from moe_theory.verification.statement import equality
 
-STEADY = 1000  # from this round on errors are averaged over the recorded rounds: one round alone is noisy
+STEADY = 1000  # errors are averaged over the recorded rounds from this one on, because a single round is noisy
 BY_NEAREST = NEAREST.over("num_experts", 10, 50)
 BY_FASTEST = FASTEST.over("num_experts", 10, 50)
 
@@ -25,7 +25,6 @@ def observed(run) -> np.ndarray:
 
 
 def predicted_by(formula: Callable) -> Callable[[Run], np.ndarray]:
-    """Return a function of a run for (22), or its correction, from the pools and loads (B,)."""
     return lambda run: steady(run, experiments.proposition_4(run, FIGURE_3_DIMS, formula))
 
 

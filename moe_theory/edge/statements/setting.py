@@ -11,7 +11,7 @@ HOLDS = {
     "truth-scale-in-range": lambda dims, run: 0 < run.params.truth_scale < 1,
     "close-truths": lambda dims, run: run.params.cluster_spread <= run.params.truth_scale**2,
     "small-truths": has_small_truths,
-    # What the proof of (34) calls the rotational symmetry of the features.
+    # The proof of (34) calls this the rotational symmetry of the features.
     "isotropic-features": lambda dims, run: int(run.params.signal_law) != PROPORTIONAL,
     "past-exploration": lambda dims, run: run.rounds[-1] >= exploration_rounds(run.params),
     "within-exploration": lambda dims, run: run.rounds[-1] <= exploration_rounds(run.params),
@@ -19,9 +19,9 @@ HOLDS = {
     "enough-servers": lambda dims, run: run.params.num_experts in SUFFICIENT.values(),
     "enough-servers-by-figure-3": lambda dims, run: run.params.num_experts >= ENOUGH[0],
     "noisy-samples": lambda dims, run: dims.num_samples >= 2 and run.params.noise_scale > 0,
-    "independent-truths": lambda dims, run: True,  # `draw_pool` draws them so
-    "alike-signals": lambda dims, run: True,  # likewise, and the signals of a cluster
-    "bounded-signals": lambda dims, run: True,  # except where an intervention takes it away
+    "independent-truths": lambda dims, run: True,  # by `draw_pool`
+    "alike-signals": lambda dims, run: True,  # by `draw_pool`, also for the signals of a cluster
+    "bounded-signals": lambda dims, run: True,  # except where an intervention removes it
     "independent-types": lambda dims, run: True,
     "small-rate": lambda dims, run: run.params.learning_rate <= 1.01 * run.params.truth_scale**0.5,
     "few-misrouted": lambda dims, run: misrouted_share(run).mean() <= 0.25,

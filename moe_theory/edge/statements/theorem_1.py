@@ -14,8 +14,8 @@ LEAST_GAIN = 0.05  # our reading of a "significantly" smaller error
 
 
 def below(formula: Callable, floor: Callable, trivial: Callable = experiments.task_gap) -> Criterion:
-    """A bound by (23), or its correction, from each replicate's loads, with the floor that `floor` makes of the pool's
-    gaps. L_T1 is from the first record past T1.
+    """A bound by (23), or its correction, for each replicate's loads. `floor` computes the floor from the pool's gaps,
+    and L_T1 is read from the first record past T1.
     """
 
     def value(run) -> np.ndarray:
@@ -28,7 +28,7 @@ def below(formula: Callable, floor: Callable, trivial: Callable = experiments.ta
     return bound(at_most=value, margin=0.02, trivial=trivial)
 
 
-# Of routing that is blind to the task but has the same loads, at the end.
+# The final error of task-independent routing with the same loads.
 blind_error = experiments.exact_error_at(experiments.FIGURE_3_ROUNDS)
 
 
@@ -39,16 +39,17 @@ def late_errors(run) -> tuple[np.ndarray, np.ndarray]:
     (before, after), (early, every), (few, all_loads) = ((part[first], part[-1]) for part in records)
     change = after - before
     squared = run.records.squared_error.astype(np.float64)
-    # A model that moves by D moves the squared errors of its c tasks by 2 D.u + c |D|^2, u their summed residuals.
+    # A model that moves by D changes the squared errors of its c tasks by 2 D.u + c |D|^2, where u sums their
+    # residuals.
     moved = 2 * np.sum(change * early, axis=(0, 1)) + np.sum(few * np.sum(change**2, axis=1), axis=0)
     late = squared[-1] - squared[first] - moved
     counts = all_loads - few
-    residuals = every - early - few[:, None] * change  # of the late tasks, with the models at T
+    residuals = every - early - few[:, None] * change  # sums over the late tasks, with the models at T
     back = -2 * np.sum(change * residuals, axis=(0, 1)) + np.sum(counts * np.sum(change**2, axis=1), axis=0)
     return late / counts.sum(axis=0), (late + back) / counts.sum(axis=0)
 
 
-ROUTES_MARGIN = 0.01  # of what is expected: what a route says about the features is left out
+ROUTES_MARGIN = 0.01  # share of the expectation, which ignores what a route tells about the features
 
 THEOREM_1 = statement("theorem-1", module=__name__)
 THEOREM_1.charitable(

@@ -1,4 +1,4 @@
-"""Figures of Theorem 1: failure, the effect of sparsity, and tightness."""
+"""Figures on Theorem 1: where it fails, how sparsity acts, and how tight bounds are."""
 
 from moe_theory import plot
 from moe_theory.generalization.figures import capacity, crossing, sparsity, tightness

@@ -1,7 +1,7 @@
 """Capacity over the number of active experts, against the paper's sqrt(k (1 + log(T/k))).
 
-In (a), a linear router and linear experts, the supremum over the experts is exact. In (b) both are fitted to random
-labels. Units are R_m(H), which by Eq. (32) bounds (a).
+In (a) the supremum over linear experts is exact, for a given linear router. In (b) both are fitted to random labels.
+Values are in units of R_m(H), which bounds (a) by Eq. (32).
 """
 
 import itertools
@@ -21,9 +21,9 @@ from moe_theory.runs import Cell, run_cells
 DIMS = Dims(max_experts=16, num_features=10, max_samples=256)
 ACTIVE = (1, 2, 3, 4, 6, 8, 12, 16)
 NORMS = (1.0, 4.0, 16.0, 64.0)  # W of the router
-INSTANCES = 16  # of (a) per replicate of (b), as they are cheap
+INSTANCES = 16  # instances of (a) for each replicate of (b), because they are cheap
 PANELS = {"fixed": "(a) router given: exact", "learned": "(b) router learned: lower estimates"}
-MARKERS = "os^D"  # of norms
+MARKERS = "os^D"  # one for each norm
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
@@ -63,7 +63,7 @@ def compute(setup: plot.Setup) -> xr.Dataset:
 def by_inclusion(gaps: Float[np.ndarray, "W k B"]) -> Float[np.ndarray, "W k B"]:
     """Return the best of each class and the classes of smaller norms inside it.
 
-    At k = 1 the norm is irrelevant, as a mask depends on the logits' order alone.
+    At k = 1 the norm is irrelevant, because a mask depends only on the order of the logits.
     """
     best = np.maximum.accumulate(gaps, axis=0)
     best[:, 0] = best[-1, 0]

@@ -1,6 +1,6 @@
-"""Crossing of Theorem 1's bound and the gap: counterexamples A and B over the number of samples.
+"""Where Theorem 1's bound crosses the gap: counterexamples A and B over the number of samples.
 
-Both have k = 1, where the readings of d_N agree: d_N is 0 for A's fixed router, and B's is learned.
+Both have k = 1, where the readings of d_N agree. d_N is 0 for A's fixed router, and B's router is learned.
 """
 
 import bisect
@@ -23,10 +23,10 @@ from moe_theory.runs import Cell
 
 class Case(NamedTuple):
     title: str
-    is_learned: bool  # the router: B, or A
+    is_learned: bool  # whether the router is learned (B) or fixed (A)
     samples: tuple[int, ...]
     num_experts: int
-    is_growing: bool = False  # whether `num_experts` is per sample
+    is_growing: bool = False  # whether `num_experts` is a number per sample
 
 
 TENS = (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
@@ -36,13 +36,13 @@ CASES: dict[str, Case] = {
     "fixed": Case("(b) fixed router, $T = 5000$", False, (*TENS, 20000, 50000, 100000), 5000),
     "learned": Case("(c) learned router, $T = 64$", True, POWERS, 64),
 }
-BOUNDS = {  # d_N as it is, d_N = 1 where it is 0, and the corrected bound
+BOUNDS = {  # with the class's d_N, with d_N = 1 where it is 0, and the corrected bound
     "printed": (roles.PRINTED, "Theorem 1, $d_N$ = 0; (c) $d_N$ of linear routers"),
     "granted": (roles.PRINTED_TOO, "Theorem 1, $d_N$ = 1"),
     "repaired": (roles.RIGHT, "what holds"),
 }
-LEAST_PADDED = 65536  # samples of B's programs
-COORDINATES = 2  # of B's router: an input's own and a constant
+LEAST_PADDED = 65536  # number of samples in B's programs
+COORDINATES = 2  # B's router sees an input's own coordinate and a constant
 CROSSING = roles.PRINTED_MARK(marker="o", markersize=6, markeredgewidth=1.3, zorder=5)
 
 
@@ -52,7 +52,6 @@ def observe(state: State, info: Any) -> Float[Array, ""]:
 
 
 def compute(setup: plot.Setup, names: Sequence[str] = tuple(CASES)) -> xr.Dataset:
-    """Return the gap's mean and band, the bounds and their crossings, padded with NaN."""
     cases = {name: CASES[name] for name in names}
     length = setup.rounds
     places = max(len(case.samples) for case in cases.values())
@@ -96,7 +95,7 @@ def _params(setup: plot.Setup, case: Case, num_samples: int) -> Any:
 
 
 def bounds_of(setup: plot.Setup, case: Case, num_samples: int) -> dict[str, float]:
-    """Return Theorem 1 with the case's d_N, and with 1 where it is 0, and the corrected bound."""
+    """Return Theorem 1 with the case's d_N, Theorem 1 with 1 where d_N is 0, and the corrected bound."""
     params = _params(setup, case, num_samples)
     num_experts = experts_of(case, num_samples)
     router = "fixed"
@@ -192,7 +191,7 @@ def _draw_crossings(panel: plot.Axes, selection: xr.Dataset) -> None:
 
 
 def overview_curves(setup: plot.Setup) -> plot.Curves:
-    """Return the gap of a fixed router with ten experts a sample, with (23) and its correction."""
+    """Return the gap of a fixed router with ten experts per sample, (23) and its correction."""
     overview_setup = picture.setup(setup.reading, setup.replicates, setup.seed, setup.progress)
     selection = compute(overview_setup, ["growing"]).sel(case="growing").dropna("place", subset=["samples"])
     columns = (

@@ -1,6 +1,6 @@
 """Theorem 1 over the number of active experts: Eq. (22), Eq. (23), and the smallest corrected bound.
 
-(23) bounds log binom(T, k) by k (1 + log(T/k)), which grows up to k = T. The binomial, in (22), is equal for k and T -
+(23) bounds log binom(T, k) by k (1 + log(T/k)), which grows up to k = T. The binomial in (22) is the same for k and T -
 k.
 """
 
@@ -24,7 +24,7 @@ CURVES = {
     "binomial": (roles.PRINTED_TOO, "Theorem 1, (22)"),
     "repaired": (roles.RIGHT, "what holds"),
 }
-OWN = {  # with the dimension that the class has at this k
+OWN = {  # with the class's d_N at this k
     "printed_own": (roles.PRINTED_MARK(marker="s", markersize=5), "(23), $d_N$ at this $k$"),
     "binomial_own": (
         roles.PRINTED_MARK(marker="o", markersize=3, markerfacecolor="C1"),
@@ -34,7 +34,6 @@ OWN = {  # with the dimension that the class has at this k
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    """Return bounds by number of experts and of active experts, NaN where k > T."""
     complexities = {
         number: [natarajan("linear", number, k, NUM_FEATURES, setup.reading.name) for k in range(1, number + 1)]
         for number in EXPERTS

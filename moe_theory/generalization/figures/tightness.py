@@ -1,4 +1,4 @@
-"""Bounds over the gap found by training: Theorem 1, and the smallest corrected one, over T and k.
+"""Ratios of bounds to the gap found by training, over T and k: Theorem 1, and the smallest corrected bound.
 
 This gap is at most the supremum, so a ratio below 1 is a violation.
 """
@@ -20,14 +20,13 @@ NUM_SAMPLES = 512
 NUM_FEATURES = 10
 ROUTER_NORM = 100.0  # W, large enough for gates near 0 and 1
 BOUNDS = {"printed": "(a) Theorem 1", "repaired": "(b) what holds"}
-LEVELS = (0.5, 50.0)  # of the colours
+LEVELS = (0.5, 50.0)  # limits of the colours
 VIOLATED = roles.ArtistStyle(facecolor="none", edgecolor="C1", linewidth=2.2, zorder=4)
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    """Return the mean gap, both bounds, ratios and the share of replicates beyond each, NaN where k > T."""
     places = [(T, k) for T, k in itertools.product(EXPERTS, ACTIVE) if k <= T]
-    # Not padded, since few experts would cost as much as many.
+    # Not padded, because then few experts would cost as much as many.
     dims = {number: Dims(number, NUM_FEATURES, NUM_SAMPLES) for number in EXPERTS}
     settings = {cell_name(T=T, k=k): (dims[T], _params(setup, T, k)) for T, k in places}
     gaps = best_gaps(settings, setup.rounds, setup.replicates, setup.seed, progress=setup.progress, words=setup.name)
@@ -51,7 +50,7 @@ def compute(setup: plot.Setup) -> xr.Dataset:
 
 
 def bounds_of(setup: plot.Setup, num_experts: int, active: int) -> dict[str, float]:
-    """Return Theorem 1 with R_m(H) <= B c/sqrt(m) and the reading's d_N, and the corrected bound."""
+    """Return Theorem 1, with R_m(H) at B c/sqrt(m) and the reading's d_N, and the corrected bound."""
     params = _params(setup, num_experts, active)
     radius = float(params.expert_norm) / np.sqrt(NUM_SAMPLES)
     printed = theorem_1_at(params, radius, "linear", NUM_FEATURES)
@@ -64,7 +63,6 @@ def _params(setup: plot.Setup, num_experts: int, active: int) -> Any:
 
 
 def caption_words(data: xr.Dataset) -> dict[str, str]:
-    """Return the framed cells of (a), in words."""
     below = data.printed_ratio.to_series().dropna()
     names = [f"T = {experts}, k = {active}" for (experts, active), ratio in below.items() if ratio < 1]
     return {"below": f"below the gap at {'; '.join(names)} (framed)" if names else "nowhere below the gap"}

@@ -12,10 +12,10 @@ from moe_theory.generalization.statements.setting import statement
 from moe_theory.generalization.statements.theorem_1 import RANDOM_LABELS
 from moe_theory.verification.statement import alike, bound, limit_rate
 
-EXPERTS = tuple(2**power for power in range(6, 15))  # T, with T^5 samples each
+EXPERTS = tuple(2**power for power in range(6, 15))  # T, each with T^5 samples
 FEW_EXPERTS = EXPERTS[::4]
-# Norms for which the corrected bound is below 1/2, by layers: shares of the norm that fits all labels. Two layers make
-# sqrt(2 B) (v, -v)/sqrt(2) behind the units v.x and -v.x, |v| = 1, of the function B v.x, so that F_1 F_2 = 2 B.
+# By number of layers, shares of the norm that fits all labels at which the corrected bound is below 1/2. Two layers
+# compute B v.x as sqrt(2 B) (v, -v)/sqrt(2) behind the units v.x and -v.x, |v| = 1, so that F_1 F_2 = 2 B.
 SHARES = {1: 0.25, 2: 0.05}
 
 
@@ -42,7 +42,7 @@ def ratio_to_bound(run) -> np.ndarray:
 
 
 def corrected_bounds(run) -> np.ndarray:
-    """`corrected.uniform` for experts of one layer and of two, behind a router of one layer (V, B)."""
+    """`corrected.uniform` for experts with one layer or two, behind a router with one layer (V, B)."""
     bounds = []
     for layers, share in SHARES.items():
         for experts in FEW_EXPERTS:

@@ -7,7 +7,7 @@ from moe_theory.generalization.experiments import CELL_GAPS, FEW_CELL_SAMPLES, i
 from moe_theory.generalization.statements.setting import HOLDS, statement
 from moe_theory.verification.statement import bound, ranged
 
-MOST_DOUBT = 1 / 4  # what (10) supposes exp(-eps^2 m / 2) to be at most
+MOST_DOUBT = 1 / 4  # (10) supposes that exp(-eps^2 m / 2) is at most this
 GAPS = {
     experts: [gap for gap in gaps if theory.ghost_factor(FEW_CELL_SAMPLES, gap) >= 1 - 2 * MOST_DOUBT]
     for experts, gaps in CELL_GAPS.items()
@@ -24,7 +24,6 @@ def twice_beyond_half(run) -> np.ndarray:
 
 
 def is_little_doubt(dims, run) -> bool:
-    """Return whether exp(-eps^2 m / 2) <= `MOST_DOUBT` for all gaps."""
     return bool(np.all(np.exp(-(gaps_of(run) ** 2) * int(run.params.num_samples) / 2) <= MOST_DOUBT))
 
 

@@ -11,7 +11,7 @@ from moe_theory.generalization.statements.setting import statement
 from moe_theory.verification.claim import excess
 from moe_theory.verification.statement import probability
 
-NUM_LONE_MASKS = sum(math.comb(2 * LONE_SAMPLES, size) for size in range(NUM_LONE + 1))  # Gamma of lone points
+NUM_LONE_MASKS = sum(math.comb(2 * LONE_SAMPLES, size) for size in range(NUM_LONE + 1))  # Gamma for lone points
 
 EQUATION_15 = statement("equation-15", module=__name__)
 

@@ -23,7 +23,7 @@ def mask_excess(run) -> np.ndarray:
 
 
 def cover_count(num_points: int, num_features: int) -> int:
-    """Number of ways in which linear routers split points in general position between two experts.
+    """Number of ways in which linear routers can split points in general position between two experts.
 
     Source: T. Cover, 1965: 2 sum_{i<d} binom(n - 1, i), of half-spaces through the origin.
     """
@@ -31,7 +31,7 @@ def cover_count(num_points: int, num_features: int) -> int:
 
 
 def cover_excesses() -> np.ndarray:
-    """Largest excess of log counts over (16), with d_N = d, and over the corrected count."""
+    """Largest excess of log counts over (16) with d_N = d, and over the corrected count."""
     printed = [0.0]
     holding = [0.0]
     for samples in (1, 2, 5, 10, 30, 100, 1000):

@@ -16,7 +16,7 @@ EXCESS = 2.5 / math.sqrt(2 * SAMPLES)  # x
 FAIR_COIN = COIN.over([cell_name(m=SAMPLES)])
 COMPUTED = dataclasses.replace(FORMULA, labels=("m up to 100",))
 
-# Any constant in the exponent is the favourable reading: the theorem that follows is an O().
+# The favourable reading allows any constant in the exponent, because the theorem that follows is an O().
 EQUATION_20 = statement("equation-20", module=__name__)
 
 
@@ -32,7 +32,7 @@ def is_in_tail(run) -> np.ndarray:
 
 
 def exact_tail(num_samples: int, successes: np.ndarray) -> np.ndarray:
-    """P(L_S - L_S' >= s/m) of a fair coin: a binomial of 2m, as m - m L_S' is distributed as m L_S'."""
+    """P(L_S - L_S' >= s/m) for a fair coin. It is a binomial tail of 2m, as m - m L_S' is distributed like m L_S'."""
     return scipy.stats.binom.sf(num_samples + np.asarray(successes) - 1, 2 * num_samples, 0.5)
 
 

@@ -1,4 +1,4 @@
-"""Eqs. (22) and (23): the bound from its parts, evaluated over all sizes in float64."""
+"""Eqs. (22) and (23): the bound put together from its parts, in float64 for all sizes."""
 
 import dataclasses
 import functools
@@ -19,7 +19,7 @@ EQUATION_23 = statement("equation-23", module=__name__)
 
 @functools.cache
 def sparsity_grid() -> dict[str, np.ndarray]:
-    """(22) and (23) over all k <= T <= 64, m and d_N, with the quantity that (22) is solved for (sizes, m, d_N)."""
+    """(22) and (23) for all k <= T <= 64, m and d_N, and the log patterns that (22) is solved from (sizes, m, d_N)."""
     sizes = range(1, 65)
     pairs = np.array([(experts, active) for experts, active in itertools.product(sizes, sizes) if active <= experts])
     experts, active = pairs.T[:, :, None, None]
@@ -50,7 +50,7 @@ def binomial_excess(run) -> np.ndarray:
 
 
 def largest_drop(most: float) -> float:
-    """Largest relative fall of (22) from k - 1 to k, over all k up to `most` T."""
+    """Largest relative fall of (22) from k - 1 to k, for k up to `most` T."""
     grid = sparsity_grid()
     experts, active = grid["pairs"].T
     before = grid["binomial"][:-1]

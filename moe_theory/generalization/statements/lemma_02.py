@@ -1,4 +1,4 @@
-"""Lemma 2: the Natarajan dimension of networks, for a class where it is known exactly."""
+"""Lemma 2: the Natarajan dimension of networks, for a class in which it is known exactly."""
 
 import numpy as np
 

@@ -25,7 +25,7 @@ LEMMA_3.ours("lemma-3.one-layer-is-tight", LONE_EXPERT, equality(ball_bound, mar
 
 @constant
 def network_bound(run) -> float:
-    """Lemma 3 for two layers with Frobenius norms of at most B: the first's row norms sum to at most sqrt(width) B."""
+    """Lemma 3 for two layers with Frobenius norms of at most B. Row norms of the first sum to at most sqrt(width) B."""
     norm = float(run.params.expert_norm)
     row_norms = [experiments.NETWORK_WIDTH**0.5 * norm, norm]
     return float(theory.lemma_3(int(run.params.num_samples), 1.0, [norm, norm], row_norms))

@@ -11,7 +11,7 @@ from moe_theory.generalization.statements.setting import statement
 from moe_theory.verification.statement import bound, equality
 
 BY_CELLS = experiments.FEW_CELLS.over("num_experts")
-# T = 8 with these k, at every norm of the router that makes a difference.
+# T = 8 with these k, at every norm of the router for which gates differ.
 SIZES = list(itertools.product(experiments.ROUTER_NORMS, experiments.ROUTER_ACTIVE))
 ALL = tuple(dict.fromkeys(experiments.router_name(SPARSE_EXPERTS, count, norm) for norm, count in SIZES))
 SPARSE = tuple(name for name in ALL if LINEAR_ROUTER.cells[name]["num_active"] < SPARSE_EXPERTS)
@@ -43,7 +43,7 @@ def fixed_router_bound(run) -> np.ndarray:
 
 
 def scaled(run) -> np.ndarray:
-    """sqrt(T A) times one expert's complexity. By unequal loads, and inputs that a router has picked, it is too large
+    """sqrt(T A) times one expert's complexity. Loads are unequal and the router selects inputs, so this is too large,
     to second order in how far the T sums are from equal size and isotropy.
     """
     return np.sqrt(int(run.params.num_experts) * shown(run, "mean_square_gate")) * shown(run, "lone")

@@ -8,7 +8,7 @@ from moe_theory.generalization.statements.setting import statement
 from moe_theory.verification.claim import excess
 from moe_theory.verification.statement import bound, identity, ranged
 
-COIN_GAPS = {25: (0.28,), 100: (0.13, 0.17)}  # by m
+COIN_GAPS = {25: (0.28,), 100: (0.13, 0.17)}  # m -> gaps
 BY_CELLS = experiments.FEW_CELLS.over("num_experts", *CELL_GAPS)
 BY_SAMPLES = experiments.COIN.over("num_samples")
 OF_CELLS = [f"T = {experts}, gap {gap}" for experts, gaps in CELL_GAPS.items() for gap in gaps]
@@ -25,7 +25,7 @@ def coin_gaps(run) -> np.ndarray:
 
 
 def weighted(run, name: str) -> np.ndarray:
-    """Whether a gap is above its cell's, times the factor of ghost sampling (V, B)."""
+    """Whether a gap is above each of its cell's gaps, times the factor of ghost sampling (V, B)."""
     gaps = gaps_of(run)
     return theory.ghost_factor(int(run.params.num_samples), gaps[:, None]) * is_beyond(run, name, gaps)
 

@@ -27,7 +27,7 @@ FEWER_ACTIVE = statement("remark-fewer-active", module=__name__)
 
 
 def largest_over_sizes(fall: Callable[[np.ndarray], np.ndarray]) -> float:
-    """Largest value that `fall` makes of the term over all k, for every T."""
+    """Largest value of `fall`, which receives the term over all k, for any T."""
     sizes = (np.arange(1, experts + 1) for experts in range(2, LARGEST + 1))
     terms = [np.asarray(theory.sparsity_term(active[-1], active)) for active in sizes]
     return max(float(np.max(fall(term), initial=0.0)) for term in terms)
@@ -54,7 +54,6 @@ def largest_excess(run) -> np.ndarray:
 
 
 def each_of(cells: Sequence[str], measure: Callable[[Run], np.ndarray]) -> Callable[[Runs], np.ndarray]:
-    """A measurement of several cells, a component each."""
     return lambda runs: np.stack([measure(runs[cell]) for cell in cells])
 
 
@@ -84,11 +83,11 @@ WEIGHTS = np.geomspace(1e-3, 1e3, 2001)
 def gap_of_two_samples(num_active: int) -> float:
     """Mean of sup_f |L_S(f) - 1/2| over two samples with fair labels, at `NEAR` and `FAR` with equal probabilities.
 
-    Experts are any of +1 and -1: k = 1 leaves constants, as all coordinates have one sign, and k = 2 adds tanh(v x /
-    2). The supremum is over `WEIGHTS`, a lower bound.
+    Experts are +1 or -1. With k = 1 there are only constants, as all coordinates have one sign, and k = 2 adds tanh(v x
+    / 2). The supremum over `WEIGHTS` is a lower bound.
     """
     distance = 0.0 if num_active == 1 else float(np.max(np.tanh(WEIGHTS * FAR / 2) - np.tanh(WEIGHTS * NEAR / 2)))
-    return (1 / 2) * (1 / 2) + (1 / 2) * (1 / 2) * distance / 4  # labels alike; labels and coordinates both different
+    return (1 / 2) * (1 / 2) + (1 / 2) * (1 / 2) * distance / 4  # equal labels; different labels and coordinates
 
 
 @FEWER_ACTIVE.charitable(
@@ -101,7 +100,7 @@ def gap_of_one(run) -> np.ndarray:
     return alike(run, gap_of_two_samples(1))
 
 
-# What training reaches, not the supremum; at large norms, where every k can do what k = 1 can, there is no order.
+# Training finds these gaps, not the supremum. At large norms there is no order, because every k can do what k = 1 can.
 for name, norm in zip(("tame", "middling"), experiments.FIT_NORMS[:2], strict=True):
     cells = [cell_name(T=FIT_EXPERTS, k=number, m=FIT_SAMPLES, W=norm) for number in FIT_ACTIVE]
     FEWER_ACTIVE.literal(

@@ -8,7 +8,7 @@ HOLDS = {
     "active-experts": lambda dims, run: (
         1 <= int(run.params.num_active) <= int(run.params.num_experts) <= dims.max_experts
     ),
-    # As all losses, samples, routers and networks of the experiments are.
+    # All losses, samples, routers and networks of the experiments satisfy these.
     **dict.fromkeys(
         ("bounded-loss", "iid-samples", "lipschitz-loss", "own-weights", "short-inputs", "softmax-gates"),
         lambda dims, run: True,

@@ -1,6 +1,6 @@
 """Theorem 1: instances whose gap exceeds the bound more often than delta, and the bound that holds.
 
-The corrected bound is tested there, on three instances where one of its terms is nearly tight, and by training.
+The corrected bound is tested on these, on three instances where one of its terms is nearly tight, and by training.
 """
 
 import dataclasses
@@ -20,8 +20,8 @@ from moe_theory.verification.statement import alike, counterexample, identity, l
 
 Bound = Callable[[Run], float]
 SAMPLES = experiments.GROWING_SAMPLES
-GRANTED = 1  # d_N of a single mask function is 0; Theorem 1 is granted more
-RANDOM_LABELS = 0.5  # the largest gap there is on labels that nothing can predict
+GRANTED = 1  # d_N of a single mask function is 0, but we grant Theorem 1 more
+RANDOM_LABELS = 0.5  # the largest possible gap on labels that nothing can predict
 FORMS = ("product, k = 1", "Lipschitz", "covering")
 MEMORISING_SAMPLES = 10_000
 MEMORISING_SHARE = 0.6
@@ -64,8 +64,8 @@ THEOREM_1.charitable(
     CELLS.over({cell_name(T=experiments.PER_SAMPLE * m, m=m): m for m in SAMPLES}),
     rate(at_most=0.0),
     instead="repaired.symmetrization",
-)(lambda run: gap_of(run) / constants_bound(run))  # in the limit too: the gap stays near .476, and the bound falls to 0
-GROWING = tuple(4**power for power in range(4, 10))  # T, with T^(5/2) samples each
+)(lambda run: gap_of(run) / constants_bound(run))  # in the limit too: the gap stays near .476 as the bound falls to 0
+GROWING = tuple(4**power for power in range(4, 10))  # T, each with T^(5/2) samples
 
 
 @THEOREM_1.charitable(
@@ -91,7 +91,7 @@ fails("natural", every(NATURAL), linear_bound(experiments.NATURAL_FEATURES), hyp
 
 
 def uniform(run, rademacher: Real, log_patterns: float = 0.0) -> float:
-    """Corrected bound for masks of this complexity and number."""
+    """Corrected bound for masks with this complexity and log number."""
     samples = int(run.params.num_samples)
     return float(corrected.uniform(float(rademacher), log_patterns, samples, LIPSCHITZ, delta_of(run)))
 
@@ -117,7 +117,7 @@ def linear(num_features: int) -> Bound:
 
 
 def seldom(id: str, runs: Selection, bound: Bound, most: float, gap=gap_of, **about) -> None:
-    """Declare claims that gaps seldom exceed a bound, trivial unless it is below the largest possible gap."""
+    """Declare claims that gaps seldom exceed a bound. They are trivial unless it is below the largest possible gap."""
     THEOREM_1.claim(
         id, runs, probability(at_most=delta_of, trivial=lambda run: float(not bound(run) >= most)), **about
     )(lambda run: gap(run) > bound(run))
@@ -130,7 +130,7 @@ def holds(id: str, runs: Selection, bound: Bound, most: float = RANDOM_LABELS, *
 BY_CELLS = CELLS.over([cell_name(T=experts, m=SAMPLES[-1]) for experts in experiments.GROWING_EXPERTS])
 holds("fixed-router", BY_CELLS, product)
 holds("learned-router", every(experiments.FEWER_LEARNED_CELLS), learned)
-# Any function within [-1, 1] is an output, so that rho = 1; all experts are active, so that no mask varies.
+# Any function within [-1, 1] is an output, so rho = 1. All experts are active, so no mask varies.
 holds("dense", every(experiments.DENSE), lambda run: uniform(run, 1.0))
 MEMORISED = experiments.MEMORISED_SAMPLES
 MEMORISED_CELLS = CELLS.over([cell_name(T=experiments.MEMORISED_PER_SAMPLE * MEMORISED, m=MEMORISED)])
@@ -145,10 +145,10 @@ holds("symmetrization", MEMORISED_CELLS, memorised, most=1.0, gap=lambda run: ru
     exact=True,
 )
 def excess_of_memorising(run) -> np.ndarray:
-    """Excess over its bound of the gap of a router that memorises: constant experts, +1 and -1, labels all +1.
+    """How far the gap of a memorising router exceeds its bound, with constant experts +1 and -1 and all labels +1.
 
-    A share q of inputs have orthonormal features, no two alike, and the others one more such vector. A linear router
-    sends a sample's inputs to the expert +1 and, with a tie, all others to -1: L_S = 0 and L_D = q. Masks of n such
+    A share q of inputs have distinct orthonormal features, and all others have one further such vector. A linear router
+    sends a sample's inputs to the expert +1 and, by a tie, all others to -1. So L_S = 0 and L_D = q. Masks of n such
     inputs and the one vector have at most 2^(n + 1) patterns. The mean of sqrt(log Gamma) is at most its value at n = q
     m (Jensen).
     """
@@ -168,7 +168,7 @@ holds("natural", every(NATURAL), linear(experiments.NATURAL_FEATURES))
 
 
 def bounds_by_form(runs: Runs) -> list[np.ndarray]:
-    """Bounds of each form in all settings, at an even share of delta, for forms that apply to some of these k."""
+    """Bounds by form in all settings, at an equal share of delta, for the forms that apply to some of these k."""
     share = 1 / len(runs)
     size = experiments.FIT_FEATURES
     bounds = np.array([experiments.corrected_bounds_at(run.params, size, share)[:3] for run in runs.values()])
@@ -176,7 +176,7 @@ def bounds_by_form(runs: Runs) -> list[np.ndarray]:
 
 
 def forms_at_risk(runs: Runs) -> list[str]:
-    """Forms, each with the number of settings whose bound a gap on random labels could exceed."""
+    """Each form with the number of settings in which a gap on random labels could exceed its bound."""
     forms = bounds_by_form(runs)
     return [
         f"{name}, {np.sum(form < RANDOM_LABELS)} of {np.sum(~np.isnan(form))} settings at risk"
@@ -185,7 +185,6 @@ def forms_at_risk(runs: Runs) -> list[str]:
 
 
 def exceeds_anywhere(runs: Runs) -> np.ndarray:
-    """Whether any setting's gap exceeds its bound, by form of the bound."""
     gaps = np.stack([gap_of(run) for run in runs.values()], axis=1)
     return np.stack([np.any(gaps > form, axis=1) for form in bounds_by_form(runs)])
 
@@ -198,7 +197,7 @@ for name, fits in (("random-labels", experiments.FITS), ("some-of-many", experim
         labels=forms_at_risk,
     )(exceeds_anywhere)
 
-# What training finds is far from the largest gap of its class, which is what the theorem bounds.
+# Training finds gaps far below the largest gap of the class, which the theorem bounds.
 for source in ("teacher", "digits"):
     runs = every(experiments.TRAINED[source])
     size = experiments.TRAINED_FEATURES[source]

@@ -1,4 +1,4 @@
-"""Fig. 7: Tanbr under other smoothness ratios and learning rates, on a reward with known best."""
+"""Fig. 7: Tanbr under other smoothness ratios and learning rates, on a reward whose best weights are known."""
 
 import itertools
 
@@ -14,10 +14,10 @@ from moe_theory.merging.params import Dims
 from moe_theory.merging.system import Info, State, system
 from moe_theory.plot import roles
 
-RATES = (0.005, 0.05, 0.5, 5.0)  # of a mean loss, in units of 1 / width: the paper's decades, higher as it sums losses
+RATES = (0.005, 0.05, 0.5, 5.0)  # the paper's decades, for a mean loss in units of 1 / width
 DIMS = Dims(max_rounds=500)
-FIRST_SLOT = 10  # that is drawn
-DASHES = (roles.DASH_DOTTED, roles.DOTTED, roles.DASHED, "solid")  # of the four values, told apart in grey
+FIRST_SLOT = 10  # which is drawn
+DASHES = (roles.DASH_DOTTED, roles.DOTTED, roles.DASHED, "solid")  # one for each of the four values, distinct in grey
 PANELS = {  # measure and axis, the sign of a value, title
     "mean_regret_by_ratio": (r"$\rho$", r"(a) smoothness ratio $\rho$"),
     "leaves_by_ratio": (r"$\rho$", r"(b) leaves to pick from, by $\rho$"),
@@ -30,7 +30,6 @@ def mean_regret(state: State, info: Info) -> Float[Array, ""]:
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    """Return mean regret and candidates, by smoothness ratio and learning rate."""
     settings = {f"ratio {ratio}": setup.params(smoothness_ratio=ratio) for ratio in SMOOTHNESS_RATIOS}
     settings |= {f"rate {rate}": setup.params(learning_rate=rate) for rate in RATES}
     observe = fields(mean_regret=mean_regret, leaves="info.pick.num_candidates")

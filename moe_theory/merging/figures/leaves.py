@@ -1,6 +1,6 @@
-"""Leaves and depth of the tree under the worst rules to pick leaves, against Lemmas 1 and 2.
+"""Leaves and depth of the tree under the worst rules for picking leaves, against Lemmas 1 and 2.
 
-Splits are effective, so every leaf is a candidate, and bounds at slot t are for T = t.
+Splits are effective, so every leaf is a candidate. Bounds at slot t are for T = t.
 """
 
 from typing import NamedTuple
@@ -24,7 +24,7 @@ class Column(NamedTuple):
 
 CASES: dict[str, Column] = {"small": Column(0.5, 1.0), "usual": Column(0.9, 1.0), "large": Column(0.5, 30.0)}
 NUM_ROUNDS = 20_000
-NUM_RECORDS = 300  # slots drawn, evenly spread on a logarithmic axis
+NUM_RECORDS = 300  # slots drawn, evenly spaced on a logarithmic axis
 DIMS = Dims(max_experts=3, max_rounds=NUM_ROUNDS, max_leaves=1024)
 STEPS = roles.ArtistStyle(drawstyle="steps-post")
 RULES = {
@@ -44,7 +44,7 @@ def compute(setup: plot.Setup) -> xr.Dataset:
     params = {name: params_of(setup, case) for name, case in CASES.items()}
     places = np.unique(np.rint(np.geomspace(1, length, NUM_RECORDS)).astype(int)) - 1
     times = recorded_rounds(length)[places]
-    # Not a sweep, whose chunks are padded to many replicates: hardly anything here is random.
+    # We avoid a sweep, whose chunks are padded to many replicates, because hardly anything here is random.
     root = root_key(setup.seed)
     observe = fields(leaves="info.num_leaves", depth="info.max_depth", left_out="info.left_out")
     progress.add_work(len(CASES) * len(RULES) * length)
@@ -62,12 +62,10 @@ def compute(setup: plot.Setup) -> xr.Dataset:
 
 
 def params_of(setup: plot.Setup, case: Column) -> Params:
-    """Return the reading's parameters with a threshold, three experts and effective splits."""
     return setup.params(num_experts=3, max_active=3, split_rule=EFFECTIVE_SPLIT, **case._asdict())
 
 
 def bounds_of(times: Int[np.ndarray, " R"], params: Params) -> plot.Values:
-    """Return all bounds for runs up to these slots, NaN for infinity."""
     bounds = {
         "printed_leaves": theory.leaf_bound(times, params),
         "repaired_leaves": np.array([corrected.leaf_bound(int(time), params) for time in times], float),

@@ -1,6 +1,6 @@
 """Regret of Tanbr and its rivals over slots, on rewards with known best weights.
 
-All policies meet the same tasks, requests and noise, and exponents are least-squares fits to log mean regret.
+All policies receive the same tasks, requests and noise. Exponents are least-squares fits to log mean regret.
 """
 
 from collections.abc import Mapping
@@ -53,8 +53,8 @@ REWARDS = {
 PEAK_WIDTH = rewards.PEAK_WIDTH
 DIMS = Dims(max_rounds=1000)
 DRIFT = 1.0
-FIRST_SLOT = 10  # that is drawn
-FITTED_SHARE = 8  # exponents are fitted to slots from T over this
+FIRST_SLOT = 10  # which is drawn
+FITTED_SHARE = 8  # exponents are fitted to slots from T divided by this
 CONFIDENCE = 0.95
 
 
@@ -78,7 +78,7 @@ def compute(setup: plot.Setup) -> xr.Dataset:
 
 
 def fitted(regrets: Float[np.ndarray, "R B"], slots: np.ndarray, num_rounds: int) -> tuple[float, float]:
-    """Return the mean regret's growth exponent and half its interval, NaN for one replicate."""
+    """Return the growth exponent of the mean regret and half of its interval, NaN for one replicate."""
     is_fitted = slots >= num_rounds / FITTED_SHARE
     samples = contrast_samples(regrets[is_fitted].T, slope_weights(slots[is_fitted].astype(float))[None])[:, 0]
     if len(samples) < 2:
@@ -147,7 +147,7 @@ def _draw_guides(panel: plot.Axes, slots: Float[np.ndarray, " R"], end: float, r
     )
 
 
-OVERVIEW_RATIO = 0.9  # rho of the claims in the overview
+OVERVIEW_RATIO = 0.9  # rho for the claims in the overview
 
 
 def overview_curves(setup: plot.Setup) -> plot.Curves:

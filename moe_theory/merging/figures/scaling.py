@@ -17,7 +17,6 @@ BAND = (0.1, 0.5, 0.9)
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    """Return quantiles of slots and milliseconds, by number of experts."""
     settings = {num_experts: setup.params(num_experts=num_experts) for num_experts in EXPERTS}
     slots = []
     programs = []
@@ -52,7 +51,7 @@ def caption_words(data: xr.Dataset) -> dict[str, str]:
     words=caption_words,
     replicates=8,
     size=(7.2, 2.6),
-    rounds=200,  # repetitions of the timing
+    rounds=200,  # repeats of the timing
     claims=("merging.figure-6.*",),
 )
 def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:

@@ -1,7 +1,7 @@
-"""Refinement of the simplex of three experts' weights by the tree, where the reward is large.
+"""How the tree refines the simplex of three experts' weights where the reward is large.
 
-A leaf is drawn as the exact part of the simplex in its box, of up to six corners. A slot pulls the leaf with the
-largest known reward at its candidate plus nu_1 rho^h.
+A leaf is drawn as the exact part of the simplex in its box, which has up to six corners. A slot pulls the leaf with the
+largest sum of the known reward at its candidate and nu_1 rho^h.
 """
 
 from collections.abc import Sequence
@@ -22,12 +22,11 @@ STRIDE = 30
 TIMES = (30, 300, 3000)  # multiples of it
 DIMS = Dims(max_experts=3, max_rounds=TIMES[-1], max_leaves=512)
 SETTING = {"num_experts": 3, "max_active": 3, "smoothness_ratio": 0.85, "split_constant": 0.2}
-CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])  # where each expert alone is drawn
-LEAST_AREA = 1e-9  # of a box's part of the simplex; smaller ones are points or lines and not drawn
+CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])  # where the corners, one per expert, are drawn
+LEAST_AREA = 1e-9  # area of a box's part of the simplex; smaller parts are points or lines and are not drawn
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    """Return the first replicate's boxes, candidates, depths and pulls at three times."""
     length = setup.rounds
     check_run(length, STRIDE)
     params = setup.params(**SETTING)
@@ -72,7 +71,6 @@ def _cut(corners: Float[np.ndarray, "c 3"], room: Float[np.ndarray, " c"]) -> Fl
 
 
 def area(corners: Float[np.ndarray, "c 3"]) -> float:
-    """Return a polygon's area, as a share of the simplex."""
     first = corners[:, 0]
     second = corners[:, 1]
     return float(abs(np.sum(first * np.roll(second, -1) - second * np.roll(first, -1))))

@@ -15,9 +15,9 @@ from moe_theory.merging.testbed.tasks import VALIDATION, Recipe, examples
 from moe_theory.plot import roles
 
 SETTING = Recipe()
-REPEATS = 30  # of the timing
+REPEATS = 30  # repeats of the timing
 STATIC = ("average", "fisher", "regmean")
-FAMILIES = {  # looks that are told apart in grey
+FAMILIES = {  # styles that are distinct in grey
     "policy": ("one merged expert, weights by slot", roles.ArtistStyle(color="C0", marker="o")),
     "static": ("one merged expert, fixed", roles.ArtistStyle(color="C0", marker="s", markerfacecolor="white")),
     "token": ("experts by token", roles.ArtistStyle(color="C2", marker="^")),
@@ -140,7 +140,7 @@ def _label(panel: plot.Axes, values: Mapping[str, xr.Dataset], words: Mapping[st
 
 
 def spread(heights: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """Move ascending heights apart to a `gap` between neighbours, within [low, high] if they fit."""
+    """Move ascending heights apart until neighbours have a `gap`, within [low, high] if they fit."""
     steps = gap * np.arange(len(heights))
     level = optimize.isotonic_regression(np.asarray(heights, float) - steps).x
     return list(np.clip(level, low, max(low, high - steps[-1])) + steps)

@@ -1,1 +1,1 @@
-"""Ways to serve a K-expert MoE, merged or routed by token, example or task, and their costs."""
+"""Ways to serve a K-expert MoE, which may be merged or routed by token, example or task, and their costs."""

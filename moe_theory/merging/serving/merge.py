@@ -1,6 +1,6 @@
-"""Merging of a model's experts into one a layer: by given weights, by Fisher information, by RegMean.
+"""Merging of a model's experts into one per layer, by given weights, by Fisher information or by RegMean.
 
-Expert e's Fisher information and Gram matrices are over inputs of its own tasks, numbers e modulo K.
+Expert e's Fisher information and Gram matrices use inputs of its own tasks, whose numbers are e modulo K.
 """
 
 import functools
@@ -16,13 +16,13 @@ from moe_theory.merging.testbed.tasks import Examples
 from moe_theory.merging.testbed.transformer import Experts, Model
 
 CALIBRATION_SIZE = 64  # inputs of each expert's own tasks
-FISHER_FLOOR = 1e-8  # where all information is 0, the merge is the average
+FISHER_FLOOR = 1e-8  # the merge is the average where all information is 0
 OFF_DIAGONAL = 0.9  # RegMean's factor on off-diagonal entries of the Gram matrices
-RIDGE = 1e-6  # relative to the mean diagonal entry; for units that are dead in all experts
+RIDGE = 1e-6  # relative to the mean diagonal entry, for units that are dead in all experts
 
 
 def weighted(model: Model, weights: Float[Array, " K"]) -> Model:
-    """Return one expert a layer, the experts' weighted average. Source: Eq. (1) of `merging`."""
+    """Return one expert per layer, the weighted average of the experts. Source: Eq. (1) of `merging`."""
     return transformer.replace_experts(model, [transformer.merge_experts(e, weights) for e in experts_of(model)])
 
 
@@ -36,7 +36,7 @@ def equal_weights(model: Model) -> Float[Array, " K"]:
 
 
 def fisher(model: Model, calibration: Examples) -> Model:
-    """Average every parameter with diagonal Fisher information as weights.
+    """Average every parameter with the diagonal Fisher information as weights.
 
     Source: M. S. Matena, C. Raffel, "Merging Models with Fisher-Weighted Averaging", NeurIPS 2022, Eq. (4), exact over
         the classes of the experts' own predictions.
@@ -63,7 +63,7 @@ def fisher_average(experts: Experts, information: Experts) -> Experts:
 
 @programs.jit
 def fisher_information(model: Model, inputs: Float[Array, "E m s p"]) -> list[Experts]:
-    """Return the diagonal of each expert's Fisher information on its own inputs."""
+    """Return the diagonal of each expert's Fisher information on the inputs of its own tasks."""
 
     def of_expert(arguments: tuple[list[Experts], Float[Array, "m s p"]]) -> list[Experts]:
         expert, params = arguments
@@ -86,11 +86,11 @@ def _expected_squares(model: Model, expert: list[Experts], example: Float[Array,
 
 
 def regmean(model: Model, calibration: Examples) -> Model:
-    """Fit every linear map by least squares to all experts' maps on their own tasks' inputs.
+    """Fit every linear map by least squares to all experts' maps, each on the inputs of its own tasks.
 
     Source: X. Jin, X. Ren, D. Preotiuc-Pietro, P. Cheng, "Dataless Knowledge Fusion by Merging Weights of Language
-    Models", ICLR 2023, Eq. (2), with its off-diagonal entries scaled by `OFF_DIAGONAL`. Biases are
-    weights of a constant input 1.
+    Models", ICLR 2023, Eq. (2), with off-diagonal entries scaled by `OFF_DIAGONAL`. Biases are weights of a constant
+    input 1.
     """
     inputs = own_inputs(calibration, num_experts_of(model))
     merged = []
@@ -104,7 +104,7 @@ def regmean(model: Model, calibration: Examples) -> Model:
 def regression_mean(
     maps: Float[Array, "E i o"], gram: Float[Array, "E i i"], off_diagonal: float = OFF_DIAGONAL
 ) -> Float[Array, "i o"]:
-    """Return (sum_e G_e)^-1 sum_e G_e W_e, the least squares of sum_e |X_e (W - W_e)|^2, G_e = X_e' X_e."""
+    """Return (sum_e G_e)^-1 sum_e G_e W_e with G_e = X_e' X_e, which minimises sum_e |X_e (W - W_e)|^2."""
     eye = jnp.eye(gram.shape[-1], dtype=gram.dtype)
     shrunk = gram * (off_diagonal + (1 - off_diagonal) * eye)
     ridge = RIDGE * jnp.trace(jnp.mean(shrunk, axis=0)) / gram.shape[-1]

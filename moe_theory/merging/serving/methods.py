@@ -1,6 +1,6 @@
-"""All of the paper's ways to serve a slot with a K-expert MoE, by name.
+"""All ways in the paper to serve a slot with a K-expert MoE, by name.
 
-Each build of a method has an entry `NAME-BUILD`, and builds hardly differ in results. Only task-level methods need the
+Each build of a method has an entry `NAME-BUILD`. Builds hardly differ in results. Only task-level methods need the
 requests' tags.
 """
 
@@ -17,22 +17,22 @@ from moe_theory.merging.testbed import transformer
 from moe_theory.merging.testbed.tasks import Examples
 from moe_theory.merging.testbed.transformer import Model
 
-MERGED = "merged"  # one merged expert a layer, with weights chosen at the beginning of a slot: the reference of costs
+MERGED = "merged"  # the reference for costs: one merged expert per layer, with weights chosen when a slot begins
 
 Loaded = PyTree[Array]  # everything that must be in memory to serve a slot
 
 
 class Deployment(NamedTuple):
     model: Model
-    routers: Mapping[str, Routers]  # by the names of their kinds; those that the methods in question need
-    calibration: Examples  # training inputs with their tasks, for merges that look at data
+    routers: Mapping[str, Routers]  # by the names of their kinds, for the methods in use
+    calibration: Examples  # training inputs with their tasks, for merges that use data
 
 
 class ServingMethod(NamedTuple):
     name: str
     prepare: Callable[[Deployment], Loaded]  # once, before the first slot
     serve: Callable[[Loaded, Float[Array, "n s p"], Int[Array, " n"]], Float[Array, "n C"]]  # (.., inputs, tags)
-    merge: Callable[[Loaded, Float[Array, " K"]], Loaded] | None = None  # once a slot; `serve` takes its result
+    merge: Callable[[Loaded, Float[Array, " K"]], Loaded] | None = None  # once per slot; `serve` takes its result
     router: str | None = None  # the kind of router that it needs
     answers_like: str | None = None  # another build with the same logits
 

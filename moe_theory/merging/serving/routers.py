@@ -1,4 +1,4 @@
-"""Training of linear routers on frozen experts, by the loss or by REINFORCE, and a cache."""
+"""Training of linear routers on frozen experts, by the loss or by REINFORCE, and their cache."""
 
 import functools
 from typing import Any, NamedTuple
@@ -23,15 +23,15 @@ from moe_theory.runs.store import Store
 
 NUM_STEPS = 300
 BATCH_SIZE = 128
-NUM_SAMPLES = 4  # routings of each example in a step of REINFORCE
+NUM_SAMPLES = 4  # routes drawn for each example in a step of REINFORCE
 
 
 class Descent(NamedTuple):
     learning_rate: float = 0.02  # of Adam
-    balance_weight: float = 0.01  # alpha of Switch's loss that balances load
+    balance_weight: float = 0.01  # alpha of Switch's load-balancing loss
 
 
-# What `benchmarks/tune_testbed.py` found better than that by more than half a point; the others differ by less.
+# `benchmarks/tune_testbed.py` found these better by more than half a point. For other routers the gain was smaller.
 DESCENTS = {"token-top-2": Descent(0.0054, 0.0025)}
 
 
@@ -100,7 +100,7 @@ def _served(routers: Routers, kind: Kind, batch: Examples) -> MoE:
 def straight_through(kind: Kind, scores: Float[Array, "n g K"]) -> Float[Array, "n g K"]:
     """Return the chosen experts' gates, with the gradient of the softmax over all experts.
 
-    At k = 1 the chosen gate alone has no gradient.
+    At k = 1 the chosen gate is constant and has no gradient.
     """
     experts, gates = routing.choose(kind, scores)
     hard = jnp.einsum("ngj,ngjk->ngk", gates, jax.nn.one_hot(experts, scores.shape[-1], dtype=scores.dtype))
@@ -109,7 +109,7 @@ def straight_through(kind: Kind, scores: Float[Array, "n g K"]) -> Float[Array, 
 
 
 def _imbalance(router: Router, kind: Kind, tokens: Float[Array, "n t d"]) -> Float[Array, ""]:
-    """Return the load-balancing loss K sum_k (share of tokens)_k (mean probability)_k, 1 under even load.
+    """Return the load-balancing loss K sum_k (share of tokens)_k (mean probability)_k, which is 1 under even load.
 
     Source: Switch Transformer, Eq. (4) to (6).
     """
@@ -124,9 +124,9 @@ def _imbalance(router: Router, kind: Kind, tokens: Float[Array, "n t d"]) -> Flo
 def _reinforced_loss(
     routers: Routers, kind: Kind, model: Model, batch: Examples, key: Key[Array, ""], balance_weight: Scalar
 ) -> Float[Array, ""]:
-    """Return a loss whose gradient is REINFORCE's for the negated expected number of right answers.
+    """Return a loss whose gradient is REINFORCE's for minus the expected number of right answers.
 
-    Each example is routed `NUM_SAMPLES` times, with the other samples' mean as baseline.
+    Each example is routed `NUM_SAMPLES` times, with the mean of the other samples as baseline.
     """
     del balance_weight
     inputs, labels = (jnp.repeat(part, NUM_SAMPLES, axis=0) for part in (batch.inputs, batch.labels))
@@ -149,7 +149,7 @@ def _reinforced_loss(
 
 
 def deployed(setting: Recipe) -> Deployment:
-    """Return the trained model with routers of all kinds, trained or from the cache."""
+    """Return the trained model with routers of all kinds. All are trained, or read from the cache."""
     model = training.trained(setting)
     data = examples(setting, TRAIN)
     store = Store(training.cache_folder())

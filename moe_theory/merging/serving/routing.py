@@ -1,8 +1,8 @@
-"""Routing: linear routers of tokens, examples or task tags, and sparse and soft MoE layers.
+"""Routing: linear routers that see tokens, examples or task tags, and sparse and soft MoE layers.
 
-The sparse builds (`SPARSE_BUILDS`) return the gated sum of every token's k experts, and `with_capacity` drops surplus
-tokens. In soft merging (SMEAR), every example or token has its own merged expert, E(u; sum_k x_k W_k). The merge may
-act on the inputs of the K linear maps (`by_linearity`) or on the parameters, as printed (`materialised`).
+The sparse builds (`SPARSE_BUILDS`) return the gated sum over every token's k experts. Only `with_capacity` drops
+surplus tokens. In soft merging (SMEAR), every example or token has its own merged expert, E(u; sum_k x_k W_k). The
+merge may act on the inputs of the K linear maps (`by_linearity`) or on the parameters, as printed (`materialised`).
 
 Source: M. Muqeeth, H. Liu, C. Raffel, "Soft Merging of Experts with Adaptive Routing", 2023, Sec. 3.
 """
@@ -17,7 +17,7 @@ from jaxtyping import Array, Float, Int
 
 from moe_theory.merging.testbed.transformer import Experts, MoE
 
-CAPACITY_FACTOR = 1.25  # Switch's own, of an even share
+CAPACITY_FACTOR = 1.25  # as in Switch, relative to an even share
 
 # (experts, tokens, indices, gates) -> outputs
 Dispatch = Callable[
@@ -33,9 +33,9 @@ def with_capacity(
     gates: Float[Array, "N k"],
     factor: float = CAPACITY_FACTOR,
 ) -> Float[Array, "N d"]:
-    """Compute `capacity` tokens at each expert, and 0 for others, so that only their residual passes.
+    """Compute `capacity` tokens at each expert. Other tokens get 0, so that only their residual passes.
 
-    First choices and earlier tokens come first.
+    First choices and earlier tokens have priority.
 
     Source: Switch Transformer, Sec. 2.2 (one choice), and GShard, Algorithm 1 (several).
     """
@@ -55,12 +55,12 @@ def with_capacity(
 
 
 def capacity(num_tokens: int, num_choices: int, num_experts: int, factor: float = CAPACITY_FACTOR) -> int:
-    """Return an expert's room in tokens: `factor` times an even share, rounded up."""
+    """Return how many tokens an expert takes: `factor` times an even share, rounded up."""
     return min(num_tokens, math.ceil(factor * num_tokens * num_choices / num_experts))
 
 
 def places(indices: Int[Array, "N k"], num_experts: int) -> Int[Array, "N k"]:
-    """Return the number of tokens before each token at its choices' experts."""
+    """Return the number of tokens before each token at each of its experts."""
     num_tokens, num_choices = indices.shape
     queue = indices.T.reshape(-1)
     waiting = jnp.cumsum(jax.nn.one_hot(queue, num_experts, dtype=jnp.int32), axis=0, dtype=jnp.int32)
@@ -71,13 +71,12 @@ def places(indices: Int[Array, "N k"], num_experts: int) -> Int[Array, "N k"]:
 def dense(
     experts: Experts, tokens: Float[Array, "N d"], indices: Int[Array, "N k"], gates: Float[Array, "N k"]
 ) -> Float[Array, "N d"]:
-    """Compute all tokens at all experts, with gates of 0 for others than the chosen."""
+    """Compute all tokens at all experts, with gates of 0 for experts that were not chosen."""
     is_chosen = jax.nn.one_hot(indices, experts.b_out.shape[0], dtype=gates.dtype)
     return gated(experts, tokens, jnp.einsum("nj,njk->nk", gates, is_chosen))
 
 
 def gated(experts: Experts, tokens: Float[Array, "N d"], gates: Float[Array, "N K"]) -> Float[Array, "N d"]:
-    """Return the sum of all experts' outputs times their gates."""
     hidden = jax.nn.relu(jnp.einsum("nd,kdf->knf", tokens, experts.w_in) + experts.b_in[:, None])
     outputs = jnp.einsum("knf,kfd->knd", hidden, experts.w_out) + experts.b_out[:, None]
     return jnp.einsum("nk,knd->nd", gates, outputs)
@@ -109,7 +108,7 @@ SoftMerge = Callable[[Experts, Float[Array, "g t d"], Float[Array, "g K"]], Floa
 def by_linearity(
     experts: Experts, tokens: Float[Array, "g t d"], weights: Float[Array, "g K"]
 ) -> Float[Array, "g t d"]:
-    """Return sum_k (x_k u) W_k in both layers: K times one expert's work, no merged parameters."""
+    """Return sum_k (x_k u) W_k in both layers, with K times the work of one expert but no merged parameters."""
     hidden = jax.nn.relu(_weighted_map(tokens, weights, experts.w_in) + (weights @ experts.b_in)[:, None])
     return _weighted_map(hidden, weights, experts.w_out) + (weights @ experts.b_out)[:, None]
 
@@ -117,7 +116,7 @@ def by_linearity(
 def materialised(
     experts: Experts, tokens: Float[Array, "g t d"], weights: Float[Array, "g K"]
 ) -> Float[Array, "g t d"]:
-    """Build one merged expert a group: g times the parameters of an expert."""
+    """Build one merged expert per group, with g times the parameters of an expert."""
     merged = Experts(*(jnp.tensordot(weights, part, axes=1) for part in experts))
     hidden = jax.nn.relu(jnp.einsum("gtd,gdf->gtf", tokens, merged.w_in) + merged.b_in[:, None])
     return jnp.einsum("gtf,gfd->gtd", hidden, merged.w_out) + merged.b_out[:, None]
@@ -136,17 +135,17 @@ SOFT_BUILDS: dict[str, SoftMerge] = {"linear": by_linearity, "materialised": mat
 TOKEN = "token"
 EXAMPLE = "example"
 TASK = "task"
-SOFT = 0  # in place of a number of active experts: a merge of all
+SOFT = 0  # means a merge of all experts, in place of a number of active experts
 
 
 class Router(NamedTuple):
-    """A linear map of one layer, from a token's or an example's mean features, or from V tags."""
+    """A linear map of one layer, from a token's features, an example's mean features, or V tags."""
 
     weights: Float[Array, "i K"]
     bias: Float[Array, " K"]
 
 
-Routers = tuple[Router, ...]  # one a layer
+Routers = tuple[Router, ...]  # one per layer
 
 
 class Kind(NamedTuple):
@@ -154,7 +153,7 @@ class Kind(NamedTuple):
 
     level: str  # TOKEN, EXAMPLE or TASK
     num_active: int = SOFT  # k, or SOFT
-    is_reinforced: bool = False  # learned by REINFORCE from right answers, with one expert a token and no gates
+    is_reinforced: bool = False  # learned by REINFORCE from right answers, with one expert per token and no gates
 
 
 KINDS = {
@@ -178,13 +177,13 @@ def logits(
 
 
 def choose(kind: Kind, scores: Float[Array, "*n K"]) -> tuple[Int[Array, "*n k"], Float[Array, "*n k"]]:
-    """Return the k most likely experts and their gates, a softmax among them, so 1 for a single expert.
+    """Return the k most likely experts and their gates, a softmax among these k, which is 1 for a single expert.
 
     Source: Shazeer et al., 2017, Eq. (3) to (5).
     """
     remaining = scores
     experts_chosen = []
-    for _ in range(kind.num_active):  # faster than a sort for so few
+    for _ in range(kind.num_active):  # faster than a sort for so few experts
         experts_chosen.append(jnp.argmax(remaining, axis=-1).astype(jnp.int32))
         remaining = jnp.where(jax.nn.one_hot(experts_chosen[-1], scores.shape[-1], dtype=bool), -jnp.inf, remaining)
     experts = jnp.stack(experts_chosen, axis=-1)
@@ -192,7 +191,7 @@ def choose(kind: Kind, scores: Float[Array, "*n K"]) -> tuple[Int[Array, "*n k"]
 
 
 def sparse(routers: Routers, kind: Kind, dispatch: Dispatch, tags: Int[Array, " n"] | None = None) -> MoE:
-    """Send every token to the k experts of its router, or its example's tag."""
+    """Send every token to the k experts that the router chooses for it, or for its example's tag."""
 
     def moe(experts: Experts, tokens: Float[Array, "n t d"], layer: int) -> Float[Array, "n t d"]:
         indices, gates = choose(kind, logits(routers[layer], kind, tokens, tags))

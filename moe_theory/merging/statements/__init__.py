@@ -1,4 +1,4 @@
-"""Statements of the paper on expert merging, one file a number, each with the right statement where it is wrong."""
+"""Statements of the paper on expert merging, one file for each number, with corrections of those that are false."""
 
 from moe_theory.verification.texts import import_statements
 

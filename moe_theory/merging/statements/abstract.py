@@ -1,6 +1,6 @@
-"""Sentences of the abstract: growth of the regret, and savings of one merged expert.
+"""Sentences of the abstract: how the regret grows, and how much one merged expert saves.
 
-Regret is on our rewards, time and memory of one layer of the paper's sizes on this machine.
+Regret is measured on our rewards, and time and memory on this machine for one layer of the paper's sizes.
 """
 
 import dataclasses
@@ -13,12 +13,12 @@ from moe_theory.merging.serving.methods import MERGED
 from moe_theory.merging.statements.setting import statement
 from moe_theory.verification.statement import Declared, alike, bound
 
-SLOTS = (312, 625, 1250, 2500, LONG_SLOTS)  # where growth is looked at
+SLOTS = (312, 625, 1250, 2500, LONG_SLOTS)  # slots at which growth is measured
 # Seconds of Table I: of token-level and of task-level routing with 1, 2 and 3 experts, and with all merged.
 TOKEN_SECONDS = np.array([1.81, 2.42, 3.05, 193.88])
 TASK_SECONDS = np.array([1.16, 1.78, 2.41, 3.01])
 TANBR_SECONDS = 0.61
-TOLERANCE = 0.1  # of an exponent that is fitted over so few slots
+TOLERANCE = 0.1  # for an exponent that is fitted over so few slots
 BYTES = dataclasses.replace(SERVING, labels=("share of the bytes",))
 
 SUBLINEAR = statement("abstract-sublinear", module=__name__)
@@ -43,7 +43,6 @@ def grows_like_root(run) -> np.ndarray:
 
 
 def claim_saving(statement: Declared, id: str, rival: str, saving: float, role: str = "literal") -> None:
-    """Declare that one merged expert serves a batch in less time than a rival."""
     statement.claim(f"{id}-{rival}", SERVING, MOSTLY, role=role)(lambda run: is_faster(run, MERGED, rival, 1 - saving))
 
 
@@ -64,7 +63,6 @@ MEMORY = statement("abstract-memory", module=__name__)
 
 
 def share_of(run, field: str) -> np.ndarray:
-    """Bytes with one merged expert as a share of all experts' (B,)."""
     methods = (run.records[name] for name in (MERGED, "token-top-1-capacity"))
     merged, every = (np.asarray(getattr(method, field)[0], np.float64) for method in methods)
     return merged / every

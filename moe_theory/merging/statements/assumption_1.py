@@ -1,4 +1,4 @@
-"""Assumption 1 for Algorithm 1's trees, and for a tree that meets it in the sup norm."""
+"""Assumption 1 for Algorithm 1's trees, and for a tree that satisfies it in the sup norm."""
 
 import numpy as np
 
@@ -27,7 +27,6 @@ def is_near_best(run) -> np.ndarray:
 
 
 def _excess(run, is_cut: bool) -> np.ndarray:
-    """Excess of the longest side of the worst leaf at the end over nu_1 rho^h (B,)."""
     leaves = run.state.tree
     lower, upper = (np.moveaxis(np.asarray(side, np.float64), 1, -1) for side in (leaves.lower, leaves.upper))
     if is_cut:

@@ -1,4 +1,4 @@
-"""Assumption 2 of the candidates of trees that Algorithm 1 makes."""
+"""Assumption 2 for the candidates of trees that Algorithm 1 makes."""
 
 import numpy as np
 
@@ -41,7 +41,7 @@ def is_singular(run) -> np.ndarray:
     for place in range(len(run.replicates)):
         points = np.asarray(leaves.point[:, :, place], np.float64)[leaves.active[:, place]]
         split_last = run.records.num_leaves[-1, place] != run.records.num_leaves[-2, place]
-        # A split leaf's row is a child's now; the other child, if there is one, took the last row.
+        # A child now has the row of the split leaf. If there is a second child, it took the last row.
         new = [int(run.records.row[-1, place]), len(points) - 1]
         stayed = np.delete(points, new, axis=0) if split_last else points
         rows = np.concatenate([points, stayed])

@@ -1,4 +1,4 @@
-"""Assumption 3, met by definition with a corrected sign."""
+"""Assumption 3, which holds by definition if a sign is corrected."""
 
 from moe_theory.merging.statements.setting import statement
 

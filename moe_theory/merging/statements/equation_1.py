@@ -1,4 +1,4 @@
-"""Problem (1), whose hardness no run can show."""
+"""Problem (1). No run can show that it is hard."""
 
 from moe_theory.merging.statements.setting import statement
 

@@ -27,5 +27,5 @@ def difference_of_drawn(run) -> np.ndarray:
 def difference(run) -> np.ndarray:
     width = DIMS.width
     ends = DIMS.width * (DIMS.max_experts + DIMS.num_tasks)
-    # The matrices of (3): (w, K), L - 2 times (w, w), and (V, w).
+    # The matrices in (3) are one of shape (w, K), L - 2 of shape (w, w), and one of shape (V, w).
     return alike(run, [abs(ends + width**2 * (depth - 1) - (ends + width**2 * (depth - 2))) for depth in DEPTHS])

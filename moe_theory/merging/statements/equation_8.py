@@ -1,4 +1,4 @@
-"""Eq. (8): the number of candidates in slot t, from (7)."""
+"""Eq. (8): the number of candidates in slot t, which follows from (7)."""
 
 import numpy as np
 
@@ -16,7 +16,6 @@ EQUATION_8 = statement("equation-8", module=__name__)
 
 
 def excess_over_bound(run) -> np.ndarray:
-    """Relative excess of the candidates over (8), in each slot (R, B)."""
     bound = theory.leaf_bound_at(run.rounds.astype(float), int(run.rounds[-1]), run.params)
     return excess(candidates(run), np.reshape(bound, (-1, 1)))
 

@@ -1,4 +1,4 @@
-"""Fig. 2: costs of a step of fine-tuning, without its losses, of an unavailable model."""
+"""Fig. 2: costs of a fine-tuning step. Its losses are left out, because the model is not available."""
 
 import numpy as np
 

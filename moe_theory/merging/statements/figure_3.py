@@ -1,4 +1,4 @@
-"""Fig. 3: time of inference."""
+"""Fig. 3: inference time."""
 
 import numpy as np
 
@@ -8,8 +8,8 @@ from moe_theory.merging.statements.abstract import TANBR_SECONDS, TOKEN_SECONDS,
 from moe_theory.merging.statements.setting import statement
 from moe_theory.verification.statement import alike, bound
 
-ONE_EXPERT = 0.65  # share of the time that is saved against RL and Switch
-SMEAR = 0.98  # and against SMEAR: "nearly 99 %"
+ONE_EXPERT = 0.65  # share of the time that is saved compared with RL and Switch
+SMEAR = 0.98  # compared with SMEAR: "nearly 99 %"
 RIVALS = ("token-top-1-capacity", "rl-capacity", "smear-example-linear", "smear-token-linear")
 
 FIGURE_3 = statement("figure-3", module=__name__)

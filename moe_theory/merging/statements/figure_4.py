@@ -17,20 +17,20 @@ IN_THE_PAPER = (*FIXED_MERGES, policies.NUCB)
 
 @functools.cache
 def ahead_by(gain: float) -> Callable[..., np.ndarray]:
-    """Whether a run ends that much more accurate than each of some others (V, B)."""
+    """Whether a run's final accuracy is above each of the others' by at least `gain` (V, B)."""
     return lambda first, *others: np.stack([lead(first, rival) >= gain for rival in others])
 
 
 def claim_gain(
     statement: Declared, id: str, mix: str, rivals: Sequence[str], gain: float, role: str, policy: str = policies.TANBR
 ) -> None:
-    """Declare that a policy ends that much more accurate than each rival, on most streams."""
+    """Declare that a policy's final accuracy is above each rival's by at least `gain`, on most streams."""
     runs = experiments.TESTBEDS[mix].together(policy, *rivals)
     statement.claim(id, runs, MOSTLY, role=role, labels=rivals)(ahead_by(gain))
 
 
 def claim_leads(statement: Declared, figure: str, name: str, mix: str) -> None:
-    """Declare that Tanbr is ahead, with the paper's monitor too, and that policies which learn nothing are."""
+    """Declare that Tanbr is ahead, also with the paper's monitor, and that policies which learn nothing are ahead."""
     ahead = {"gain": 0, "role": "charitable"}
     claim_gain(statement, f"{figure}.{name}", mix, rivals=FIXED_MERGES, **ahead)
     claim_gain(statement, f"{figure}.{name}-nucb", mix, rivals=[policies.NUCB], **ahead)
@@ -45,7 +45,6 @@ claim_gain(FIGURE_4, "figure-4.agreeing", "agreeing-fixed", rivals=IN_THE_PAPER,
 
 
 def claim_orders(id: str, rivals: Sequence[str], surface: str):
-    """In most worlds Tanbr's regret is below each rival's."""
     runs = SURFACE[surface].together(policies.TANBR, *rivals)
     FIGURE_4.ours(id, runs, MOSTLY, labels=[f"tanbr below {rival}" for rival in rivals])(
         lambda tanbr, *others: np.stack([regret(tanbr) < regret(other) for other in others])

@@ -3,7 +3,7 @@
 from moe_theory.merging.statements.figure_4 import IN_THE_PAPER, claim_gain, claim_leads
 from moe_theory.merging.statements.setting import statement
 
-LEAST_GAIN = 0.05  # of accuracy
+LEAST_GAIN = 0.05  # difference of accuracy
 
 FIGURE_5 = statement("figure-5", module=__name__)
 claim_leads(FIGURE_5, "figure-5", "ahead", "dynamic")

@@ -7,7 +7,7 @@ from moe_theory.merging.experiments import MOSTLY, ROUTED_EXPERTS, ROUTING, STEP
 from moe_theory.merging.statements.setting import statement
 from moe_theory.verification.statement import bound
 
-LEAVES = 20  # feasible ones
+LEAVES = 20  # feasible leaves
 MOST_SECONDS = 0.4e-3
 
 FIGURE_6 = statement("figure-6", module=__name__)
@@ -31,7 +31,7 @@ def takes_longer(*runs) -> np.ndarray:
 
 
 def first_slots(*runs) -> np.ndarray:
-    """First slot with 20 feasible leaves of each run, one past the last if there is none (V, B)."""
+    """First slot of each run with 20 feasible leaves, or one past the last if there is none (V, B)."""
     enough = [np.asarray(run.records.num_active) >= LEAVES for run in runs]
     return np.stack([np.where(has.any(axis=0), 1.0 + np.argmax(has, axis=0), 1.0 + len(has)) for has in enough])
 

@@ -1,6 +1,6 @@
 """Lemma 1: the number of candidates.
 
-Trees run alone, with leaves picked by the rule that is worst for the statement.
+Trees run alone, and the rule that is worst for the statement picks leaves.
 """
 
 import numpy as np
@@ -15,11 +15,9 @@ LEMMA_1 = statement("lemma-1", module=__name__, free=FREE_TREE)
 
 @LEMMA_1.charitable("lemma-1.candidates", by_ratio("in-turn"), EXACTLY, instead="lemma-1.leaves")
 def candidates_beyond(run) -> np.ndarray:
-    """Excess over (5) in the worst slot (B,)."""
     return excess(candidates(run), theory.leaf_bound(int(run.rounds[-1]), run.params)).max(axis=0)
 
 
 @LEMMA_1.replacement("lemma-1.leaves", TREES_BY_RATIO, EXACTLY)
 def leaves_beyond(runs: Runs) -> np.ndarray:
-    """Excess over `corrected.leaf_bound` (V, B)."""
     return worst_excess(runs, "in-turn", "num_leaves", corrected.leaf_bound)

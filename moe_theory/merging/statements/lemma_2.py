@@ -15,7 +15,6 @@ LEMMA_2 = statement("lemma-2", module=__name__, free=experiments.FREE_TREE)
 
 @LEMMA_2.charitable("lemma-2.depth", by_ratio("deepest"), EXACTLY, instead="lemma-2.right-depth")
 def depth_beyond(run) -> np.ndarray:
-    """Excess over (7) in the worst slot (B,)."""
     return excess(recorded(run, "max_depth"), theory.depth_bound(int(run.rounds[-1]), run.params)).max(axis=0)
 
 
@@ -33,7 +32,6 @@ def depth_beyond_right(runs: Runs) -> np.ndarray:
 
 @LEMMA_2.replacement("lemma-2.simple-depth", TREES_BY_RATIO, EXACTLY)
 def depth_beyond_simple(runs: Runs) -> np.ndarray:
-    """Excess over `corrected.simple_depth_bound` (V, B)."""
     return worst_excess(runs, "deepest", "max_depth", corrected.simple_depth_bound)
 
 

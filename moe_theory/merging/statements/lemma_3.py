@@ -15,6 +15,5 @@ LEMMA_3 = statement("lemma-3", module=__name__)
 )
 @LEMMA_3.ours("lemma-3.distance-at-64", TANBR_ON["peaked"], identity(within=0), labels=["largest excess"])
 def distance_beyond(run) -> np.ndarray:
-    """Excess of the network's distance from its start, at the worst recorded slot (B,)."""
     allowed = 2 * np.sqrt(run.rounds / (DIMS.width * float(run.params.regularization)))
     return excess(recorded(run, "distance"), allowed[:, None]).max(axis=0)

@@ -1,4 +1,4 @@
-"""The definition of the regret, by the best weights."""
+"""The definition of the regret, from the best weights."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from moe_theory.merging.statements.setting import statement
 from moe_theory.verification.claim import Runs
 from moe_theory.verification.statement import counterexample, identity
 
-LEAST_LOSS = 1e-3  # of a sum of slots' regrets: what rounding may make of 0
+LEAST_LOSS = 1e-3  # largest sum of slots' regrets that rounding may make of 0
 
 REGRET = statement("regret", module=__name__)
 

@@ -16,18 +16,18 @@ GROWING = (64, 256, 1024, 4096)
 PICKING = (512, 1024, 2048, experiments.LONG_SLOTS)
 LARGEST_RATIO = experiments.SMOOTHNESS_RATIOS[-1]
 EXPONENT = corrected.regret_exponent(LARGEST_RATIO)
-SIZES = (1e6, 1e8, 1e10, 1e12)  # T at which the right side of (6) is looked at
+SIZES = (1e6, 1e8, 1e10, 1e12)  # T at which the right side of (6) is evaluated
 SUMS = dataclasses.replace(experiments.GROWTH.at(experiments.tree_cell("in-turn", LARGEST_RATIO)), abscissa=GROWING)
 BOUNDS = experiments.computed(abscissa=SIZES)
 
 REMARK = statement("remark", module=__name__)
 DESCENT = statement("remark-descent", module=__name__)
-# Under effective splits these trees, picked in turn, grow without chance.
+# Under effective splits these trees are not random, because leaves are picked in turn.
 DRAWN = ["random-splits"]
 
 
 def sums_over(log_power: float) -> Callable[[Run], np.ndarray]:
-    """Sum of nu_1 rho^(h_t) at `GROWING` (V, B), over the claimed power of log T."""
+    """Sum of nu_1 rho^(h_t) at `GROWING`, divided by the claimed power of log T (V, B)."""
 
     def values(run) -> np.ndarray:
         sums = experiments.recorded(run, "cumulative_discretization")[np.searchsorted(run.rounds, GROWING)]
@@ -59,8 +59,10 @@ def relative_excess(run) -> np.ndarray:
 
 
 def parts_at(size: float, dimension: float) -> tuple[float, float]:
-    """(6) for T at N of Lemma 1, without and with T + 1, after enough steps of gradient descent. -2 log delta is under
-    the root as in (10). Its place does not change the order."""
+    """(6) for T and N of Lemma 1, without and with T + 1, after enough steps of gradient descent.
+
+    As in (10), -2 log delta is inside the square root, which does not change the order.
+    """
     num_candidates = float(theory.leaf_bound(size, Params(smoothness_ratio=LARGEST_RATIO)))
     bound = theory.theorem_1(size, dimension, num_candidates, form="appendix")
     neural_part = bound.confidence + bound.norm
@@ -87,9 +89,9 @@ def neural_part_over_logarithm(run) -> np.ndarray:
 
 
 def descent_terms(run: Run, steps_over_size: Callable[[float], float]) -> np.ndarray:
-    """The term of gradient descent over sqrt(lambda S) at `SIZES` (V, B), with the largest eta that C_1 = 1 allows.
+    """The term of gradient descent divided by sqrt(lambda S) at `SIZES` (V, B), at the largest eta that C_1 = 1 allows.
 
-    `steps_over_size` gives J / (T L + lambda).
+    `steps_over_size` returns J / (T L + lambda).
     """
     ratios = []
     for size in SIZES:

@@ -18,13 +18,13 @@ def _is_in_range(dims: Dims, run: Run) -> bool:
 
 
 def _is_wide(dims: Dims, run: Run) -> bool:
-    leaves = max(float(theory.leaf_bound(float(NUM_ROUNDS), run.params)), 1.0)  # the root at least
+    leaves = max(float(theory.leaf_bound(float(NUM_ROUNDS), run.params)), 1.0)  # at least the root
     regularization = float(run.params.regularization)
     return dims.width >= theory.least_width(dims.width, NUM_ROUNDS, leaves, NUM_LAYERS, regularization, CONFIDENCE)
 
 
 HOLDS = {
-    # As in all experiments. Steps enter one term of (6) alone, which the claims take as 0, its least value.
+    # All experiments satisfy these. Steps enter only one term of (6), which the claims take as 0, its least value.
     **dict.fromkeys(
         ("best-weights", "fixed-candidates", "fixed-constants", "fixed-norms", "hidden-layers", "small-steps"),
         lambda dims, run: True,

@@ -1,4 +1,4 @@
-"""Table II: as printed, and its methods on the digits testbeds, where no rival drops a token."""
+"""Table II: as printed, and with its methods on the digits testbeds, where no rival drops tokens."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ from moe_theory.verification.statement import alike, bound, identity, probabilit
 
 COLUMNS = ("Tanbr", "RL", "Switch", "Soft", "NUCB")
 RIVALS = COLUMNS[1:]
-# Task by task; of the tasks with two metrics both.
+# Numbers by task, with both metrics for tasks that have two.
 TASKS: dict[str, tuple[tuple[float, ...], ...]] = {
     "CoLA": ((42.9,), (42.1,), (43.2,), (43.8,), (40.4,)),
     "MNLI": ((75.3,), (75.7,), (71.5,), (74.0,), (73.2,)),
@@ -29,7 +29,7 @@ LEADS = BY_TASK[0] - BY_TASK[1:]  # (rivals, tasks)
 AVERAGES = (75.43, 74.95, 74.41, 75.10, 74.14)  # as printed
 LEAST_TASKS = len(TASKS) // 2 + 1
 STUDENT = 2.365  # two-sided 5 % point of Student's t at 7 degrees of freedom
-SAME = 0.01  # of accuracy: "the same or even better"
+SAME = 0.01  # difference of accuracy that counts as "the same or even better"
 
 TABLE_2 = statement("table-2", module=__name__)
 
@@ -61,7 +61,7 @@ def leads_in_errors(run) -> np.ndarray:
 
 
 def claim_beside(id: str, mix: str, methods: Sequence[str], role: str) -> None:
-    """Declare that none of some methods ends more than a point above Tanbr, on most streams."""
+    """Declare that no method's final accuracy is more than a point above Tanbr's, on most streams."""
     TABLE_2.claim(
         id, TESTBEDS[mix].together(policies.TANBR, *methods), probability(at_least=0.5), role=role, labels=methods
     )(lambda tanbr, *rivals: np.stack([lead(tanbr, rival) >= -SAME for rival in rivals]))

@@ -1,4 +1,4 @@
-"""Theorem 1: the regret, whose bound holds at any width because it is above T."""
+"""Theorem 1: the bound on the regret, which holds at any width because it is above T."""
 
 import dataclasses
 from collections.abc import Callable
@@ -17,7 +17,7 @@ THEOREM_1 = statement("theorem-1", module=__name__)
 
 
 def neural(run, form: str = "printed") -> np.ndarray:
-    """(6) or (10) without T + 1, with the determinant of the picked weights' Z for M's."""
+    """(6) or (10) without T + 1, with the determinant of Z for the picked weights in place of M's."""
     leaves = float(theory.leaf_bound(float(NUM_ROUNDS), run.params))
     information = np.log1p(NUM_ROUNDS * leaves / float(run.params.regularization))
     dimensions = recorded(run, "log_determinant")[-1] / information

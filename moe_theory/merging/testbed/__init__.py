@@ -1,1 +1,1 @@
-"""A transformer whose FFNs are MoE layers, trained here on real tasks."""
+"""A transformer whose FFNs are MoE layers, trained on real tasks."""

@@ -1,7 +1,7 @@
 """The testbed's tasks, the setting of its trained weights, and slots of requests.
 
-Inputs are scikit-learn's 8 x 8 images of digits, and task v is change v mod 4 of the image under label map v // 4.
-Label map m adds 3 m to a label, modulo the number of classes, so any two disagree about every input.
+Inputs are scikit-learn's 8 x 8 images of digits. Task v applies change v mod 4 to the image and label map v // 4. Label
+map m adds 3 m to a label, modulo the number of classes, so any two label maps disagree on every input.
 """
 
 import functools
@@ -53,7 +53,7 @@ _STRIDE = 3  # between label maps; prime to the number of classes
 
 @dataclass(frozen=True)
 class Recipe:
-    """Setting that decides the trained weights."""
+    """Setting that determines the trained weights."""
 
     num_tasks: Size = 8  # V
     num_experts: Size = 8  # K; expert v mod K serves task v
@@ -61,7 +61,7 @@ class Recipe:
     hidden: Size = 128  # of an expert
     num_layers: Size = 2
     num_heads: Size = 4
-    dense_steps: SizeOrZero = 50  # of one FFN on all tasks, which all experts start from
+    dense_steps: SizeOrZero = 50  # of one FFN on all tasks, from which all experts start
     expert_steps: SizeOrZero = 500  # with task-level routing
     batch_size: Size = 256
     learning_rate: float = 2e-3  # peak rate of Adam
@@ -69,7 +69,7 @@ class Recipe:
 
 
 class Examples(NamedTuple):
-    """Labelled inputs: requests of a slot, or a split in V equal parts, all inputs under each task."""
+    """Labelled inputs: the requests of a slot, or a split in V equal parts with all inputs under each task."""
 
     inputs: Float[Array | np.ndarray, "n s p"]  # sequences of s tokens of p features each, float32
     labels: Int[Array | np.ndarray, " n"]  # int32, from 0
@@ -98,7 +98,7 @@ def draw_slot(key: Key[Array, ""], examples: Examples, mix: Float[Array, " V"], 
     num_tasks = mix.shape[0]
     per_task = examples.labels.shape[0] // num_tasks
     reached = jnp.cumsum(mix)
-    # Scaled by the rounded sum, so that a last task with share 0 is never drawn.
+    # We scale by the rounded sum, so that a last task with share 0 is never drawn.
     draws = jax.random.uniform(task_key, (size, 1), mix.dtype) * reached[-1]
     tasks = jnp.sum(draws >= reached[:-1], axis=1, dtype=jnp.int32)
     places = jax.random.randint(input_key, (size,), 0, per_task, jnp.int32)
@@ -109,7 +109,7 @@ def draw_slot(key: Key[Array, ""], examples: Examples, mix: Float[Array, " V"], 
 def accuracies(
     logits: Float[Array, "n C"], labels: Int[Array, " n"], tasks: Int[Array, " n"], num_tasks: int
 ) -> tuple[Float[Array, " V"], Int[Array, " V"]]:
-    """Return the share of right answers and the number of requests by task, 0 for absent tasks."""
+    """Return the share of right answers and the number of requests by task, both 0 for absent tasks."""
     is_own = tasks[:, None] == jnp.arange(num_tasks, dtype=tasks.dtype)
     is_right = (jnp.argmax(logits, axis=-1) == labels)[:, None]
     counts = jnp.sum(is_own, axis=0, dtype=jnp.int32)

@@ -24,27 +24,26 @@ from moe_theory.runs.provenance import fingerprint
 from moe_theory.runs.store import Store, pack, unpack
 
 Progress = Callable[[str], None]
-Tree = TypeVar("Tree")  # of arrays
-_REPORTS = 10  # in a phase
-_WARM_UP = 0.1  # share of a phase's steps in which the learning rate rises
+Tree = TypeVar("Tree")  # a tree of arrays
+_REPORTS = 10  # reports per phase
+_WARM_UP = 0.1  # share of a phase's steps during which the learning rate rises
 
 
 def tell(line: str) -> None:
-    """Report progress on standard error."""
     sys.stderr.write(f"{line}\n")
 
 
 def trained(setting: Recipe, progress: Progress = tell, folder: Path | None = None) -> Model:
-    """Return `train`'s model of this setting, or that of the cache in a folder, by default the user's."""
+    """Return the model that `train` makes in this setting, or read it from a cache, by default the user's."""
     like = jax.eval_shape(lambda: initial(root_key(0), setting))
     key = code_digest(train, setting, fingerprint())
     return cached(Store(folder or cache_folder()), key, lambda: train(setting, progress), like, progress)
 
 
 def cached(store: Store, key: str, make: Callable[[], Tree], like: Any, progress: Progress = tell) -> Tree:
-    """Return the tree of a cache, of the structure of `like`, or make and save it. `progress` reports failures."""
+    """Return a tree with the structure of `like` from the cache, or make and save it. `progress` reports failures."""
     data = None
-    with contextlib.suppress(OutputError):  # saving meets it again
+    with contextlib.suppress(OutputError):  # saving will raise it again
         data = store.get(key)
     if data is not None:
         leaves = unpack(data).values()
@@ -61,9 +60,10 @@ def cached(store: Store, key: str, make: Callable[[], Tree], like: Any, progress
 
 
 def train(setting: Recipe, progress: Progress = tell) -> Model:
-    """Train a model with task-level routing, expert v mod K on task v, in float32.
+    """Train a model with task-level routing in float32, where expert v mod K learns task v.
 
-    First one expert a layer trains on batches of all tasks, then K copies on equally large batches of their own tasks.
+    First one expert per layer trains on batches of all tasks. Then K copies train on equally large batches of their own
+    tasks.
     """
     data = Examples(*map(jnp.asarray, examples(setting, TRAIN)))
     key = root_key(setting.seed)
@@ -76,7 +76,7 @@ def train(setting: Recipe, progress: Progress = tell) -> Model:
 
 
 def initial(key: Key[Array, ""], setting: Recipe) -> Model:
-    """Return a random model with one expert a layer: variance 1 / inputs, no biases."""
+    """Return a random model with one expert per layer. Weights have variance 1 / inputs, and biases are 0."""
     embedding_key, position_key, head_key, layer_key = jax.random.split(key, 4)
     width = setting.width
     keys = jax.random.split(layer_key, setting.num_layers)
@@ -97,7 +97,7 @@ def loss(model: Model, batch: Examples, moe: MoE) -> Float[Array, ""]:
 
 
 def draw_batch(key: Key[Array, ""], data: Examples, num_tasks: int, num_groups: int, size: int) -> Examples:
-    """Draw `size` examples in order of `num_groups` groups. Group g has tasks g, g + num_groups, ... uniformly."""
+    """Draw `size` examples, ordered by group. Group g has the tasks g, g + num_groups, ... with equal probability."""
     task_key, input_key = jax.random.split(key)
     groups = jnp.arange(size, dtype=jnp.int32) // (size // num_groups)
     tasks_in_group = (num_tasks - 1 - groups) // num_groups + 1

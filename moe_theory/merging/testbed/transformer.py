@@ -1,6 +1,6 @@
 """A pre-layer-norm transformer encoder in which every FFN is an MoE layer of K experts.
 
-`forward` takes an `MoE`, so merged and routed experts run in the same network.
+`forward` takes an `MoE`, so that merged and routed experts run in the same network.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 
 from moe_theory.merging.weights import merge
 
-_VARIANCE_FLOOR = 1e-5  # under the root of a layer norm
+_VARIANCE_FLOOR = 1e-5  # inside the square root of a layer norm
 
 
 class Experts(NamedTuple):
@@ -55,11 +55,11 @@ class Model(NamedTuple):
     b_head: Float[Array, " C"]
 
 
-MoE = Callable[[Experts, Float[Array, "n s d"], int], Float[Array, "n s d"]]  # the integer is the layer's, from 0
+MoE = Callable[[Experts, Float[Array, "n s d"], int], Float[Array, "n s d"]]  # with the layer's number, from 0
 
 
 def forward(model: Model, inputs: Float[Array, "n s p"], moe: MoE) -> Float[Array, "n C"]:
-    """Return logits of n inputs of s tokens each, with `moe` for each layer's experts."""
+    """Return logits of n inputs with s tokens each, where `moe` computes each layer's experts."""
     tokens = inputs @ model.w_embedding + (model.b_embedding + model.positions)
     for index, layer in enumerate(model.layers):
         tokens = tokens + attend(layer.attention, normalise(layer.attention_norm, tokens))
@@ -68,13 +68,12 @@ def forward(model: Model, inputs: Float[Array, "n s p"], moe: MoE) -> Float[Arra
 
 
 def dense(expert: Experts, tokens: Float[Array, "*n d"]) -> Float[Array, "*n d"]:
-    """Return E(u; W) of a single expert (E = 1)."""
     hidden = jax.nn.relu(tokens @ expert.w_in[0] + expert.b_in[0])
     return hidden @ expert.w_out[0] + expert.b_out[0]
 
 
 def in_groups(experts: Experts, tokens: Float[Array, "n s d"], layer: int) -> Float[Array, "n s d"]:
-    """Return an `MoE` for inputs in order of their experts, in E groups of n / E."""
+    """Return an `MoE` for inputs that are ordered by expert, in E groups of n / E."""
     num_experts, width = experts.b_out.shape
     groups = tokens.reshape(num_experts, -1, width)
     hidden = jax.nn.relu(groups @ experts.w_in + experts.b_in[:, None])

@@ -1,7 +1,7 @@
 """Statements on Algorithm 1 with a baseline, and the claims that test them.
 
-The first four are theorems of `docs/pages/derivations/repaired.md`, with noiseless orthogonal signals of one length,
-and a softmax of 1/M. Settling is measured.
+The first four are theorems of `docs/pages/derivations/repaired.md`. They assume noiseless orthogonal signals of one
+length and a softmax of 1/M. Settling is measured.
 """
 
 import functools
@@ -18,13 +18,13 @@ from moe_theory.verification.statement import statement as declare
 
 SETTLED = experiments.ONCE_SETTLED.over([TWICE, AS_MANY])
 TRADING = experiments.TRADING.over({f"sigma_0 = {scale:g}": scale for scale in SCALES})
-SMALL = 1e-9  # of what is 0 but for rounding
+SMALL = 1e-9  # bound on numbers that are 0 up to rounding
 FREE = (experiments.FREE_SCALE, experiments.FREE_TASKS, experiments.FREE_FEATURES, experiments.FREE_SHARE)
 
 HOLDS = {
     "orthogonal-signals": lambda dims, run: (run.params.signal_law == ORTHOGONAL) & (run.params.noise_scale == 0),
     "unit-strengths": lambda dims, run: (run.params.min_strength == 1) & (run.params.max_strength == 1),
-    "one-update": lambda dims, run: True,  # `whole_truth` is the fit of all settled runs
+    "one-update": lambda dims, run: True,  # all settled runs use the fit `whole_truth`
 }
 statement = functools.partial(declare, holds=HOLDS)
 

@@ -1,6 +1,6 @@
-"""Corollary 1 with 1/lambda for lambda holds for noise O(sigma_0) and one signal and strength in both samples.
+"""Corollary 1 with 1/lambda for lambda holds for noise O(sigma_0) if both samples share a signal and a strength.
 
-Claim. For noise of order sigma_0 and one signal and strength beta in both samples, probabilities differ by
+Claim. If noise has order sigma_0 and both samples share a signal and a strength beta, probabilities differ by
 O(sigma_0^1.5/lambda) = O(sigma_0^.25), with probability 1 - o(1). This is Lemma 2's constant times Lemma 1's gap.
 
 Proof. (a) Let no output of the two arrivals differ by more than e. Expert m is chosen where r_m exceeds max_{j != m}
@@ -9,8 +9,8 @@ e/lambda. (b) Let g and g~ be the sums of noise columns. Then e <= |theta_m| (|g
 any probability below 1. Gates are O(sigma_0^.625) up to T1/sigma_0 rounds (Lemma 1's proof). So e = O(sigma_0^1.5) with
 probability 1 - o(1). The corollary also holds with M^2/lambda for 2/lambda.
 
-Robust: M, routes, signals, s, beta's size, Gamma, ties. The printed bound, with lambda M^2, falls with lambda, but
-probabilities change more at a smaller lambda.
+Robust: any M, routes, signals, s, beta's size, Gamma and ties. The printed bound, with lambda M^2, falls with lambda,
+but probabilities change more at a smaller lambda.
 
 Caveat: Gates take at most T1/sigma_0 rounds of steps. The paper's last round, t2, is sigma_0^-.75 T1.
 """

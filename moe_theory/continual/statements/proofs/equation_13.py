@@ -12,8 +12,8 @@ moves g by the auxiliary loss alone, at most 2 eta alpha M/t2 < k/2.
 Robust: Any constants in alpha = O(sigma_0^.5) and lambda = Theta(sigma_0^1.25). M, N, s < d. Noise of O(sigma_0) and
 tasks of a cluster that differ by O(sigma_0^1.5) are negligible against k.
 
-Objection: 4^-M/2 is little, but a lower bound that does not fall with sigma_0, and (13) makes no exception. Measured
-with orthogonal tasks the gap is above sigma_0^1.75 on average (script).
+Objection: 4^-M/2 is small. But it is a lower bound that does not fall with sigma_0, and (13) makes no exception.
+Measured with orthogonal tasks the gap is above sigma_0^1.75 on average (script).
 """
 
 import sys

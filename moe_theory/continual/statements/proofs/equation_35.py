@@ -1,6 +1,6 @@
 """Counterexample to (35), tasks on a line: probabilities are O(sigma_0 log) apart, not Omega(sigma_0^.5).
 
-Claim. Up to T1 an expert's probabilities for two tasks differ by O(sigma_0 log(1/sigma_0)) on every path. (35) says
+Claim. Up to T1 an expert's probabilities for two tasks differ by O(sigma_0 log(1/sigma_0)) on every path. But (35) says
 Omega(sigma_0^.5). Setting. w_n = a_n e and v_n = c_n e lie on a line, with |a_n| <= sigma_0, C |c_n| <= 1, |e| = 1. So
 |beta_t c_n| <= 1. Proof. (a) X_t spans e. A model is its last task's ground truth, and moves by 2 sigma_0 at most. (b)
 By (9), (27) and (30) round t changes theta_m'e by at most eta (2 sigma_0 + alpha M f_t/t) pi_mt (1 - pi_mt) <= (eta/4)

@@ -10,7 +10,7 @@ The constant is sharp. Let all outputs be equal, raise m by e and lower all othe
 where no other perturbation exceeds r_m by x lambda. So p_m = x + (1 - x^M)/M for x <= 1, which is 1/M + x less x^M/M.
 The move over e tends to 2/lambda as e falls.
 
-Robust: lambda, M, the outputs' size and how many of them move. Ties have probability 0.
+Robust: any lambda and M, any size of the outputs, and any number of them that move. Ties have probability 0.
 """
 
 import sys

@@ -1,7 +1,7 @@
 """Counterexample to Lemma 3: a repeated task moves its expert by sigma_0^2/4 in mean square, not by 0.
 
 Claim. The mean square of the move is sigma_0^2/4. The repeat's Gaussian sample is in a direction in which the expert
-still remembers an earlier task. Setting. d = 3, s = 2: one sample is the signal, the other Gaussian. In units of
+still remembers an earlier task. Setting. d = 3, s = 2: one sample is the signal, and the other is Gaussian. In units of
 sigma_0, v_n = w_n = e_n. An expert gets task 2, then task 1, then task 1 again. Proof. (a) After task 2 it is e_2. (b)
 Task 1 teaches it e_1. Let g be the random direction of the second sample's part in the plane of e_2 and e_3. The error
 -e_2 loses its part along g, so the expert keeps e_2 - (g'e_2) g. (c) The second arrival of task 1 has another direction

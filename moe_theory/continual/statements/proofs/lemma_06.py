@@ -6,8 +6,8 @@ changes S by -2 eta c pi sum_m pi_m (h_{m_t} - h_m) + eta^2 c^2 pi^2 |z|^2 (..).
 than lambda. So the first term is at most eta c lambda/2, the second eta^2 c^2 |z|^2/8.
 
 (b) By Pythagoras |w_t|^2 = |w_{t-1}|^2 - |P w_{t-1}|^2 + |P w_n|^2. So over t rounds sum |dw|^2 <= 4 t W^2 and sum |dw|
-<= 2 t W, W the longest ground truth, however tasks are routed. (c) With |z| <= Z, after t steps S <= eta t lambda W +
-eta lambda alpha M (1 + ln t)/2 + eta^2 t Z^2 W^2 + (eta alpha M Z)^2/2.
+<= 2 t W, where W is the longest ground truth, however tasks are routed. (c) With |z| <= Z, after t steps S <= eta t
+lambda W + eta lambda alpha M (1 + ln t)/2 + eta^2 t Z^2 W^2 + (eta alpha M Z)^2/2.
 
 (d) For W = O(sigma_0) and the orders of Algorithm 1 each term is O(sigma_0). Every entry of a gate is at most sqrt(S).
 
@@ -18,7 +18,7 @@ at T1 a gate is O(sigma_0 sqrt(ln 1/sigma_0)). Once outputs are below 1, pi is 1
 on M, up to ln M.
 
 Caveat: Gates take at most sigma_0^-1.25 T1 steps. The paper's longest stage, t2, is sigma_0^-.75 T1, and its own proof
-allows sigma_0^-.5 T1. For gates that never stop, and for T longer still, this decides nothing.
+allows sigma_0^-.5 T1. This decides nothing for gates that never stop or for an even longer T.
 """
 
 import sys

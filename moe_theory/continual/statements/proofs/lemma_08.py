@@ -9,7 +9,7 @@ Chebyshev one expert is within e + ((1/M + e)/(T1 delta))^.5 of 1/M except with 
 delta/M each, all are within e + ((1 + M e)/(T1 delta))^.5. (d) T1 >= M/eta gives the claim. Equal probabilities (e = 0)
 have the variance (1/M)(1 - 1/M)/T1. Independence is not needed.
 
-Robust: The distribution of the tasks and their order, signals, costs. How outputs stay small against lambda does not
+Robust: any distribution of the tasks, and any order, signals and costs. How outputs stay small against lambda does not
 matter. Algorithm 1's lambda = Theta(sigma_0^1.25) does not suffice where eta and alpha are of exact order sigma_0^.5,
 as the first step moves an output by order eta alpha.
 """

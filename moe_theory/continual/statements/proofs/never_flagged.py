@@ -11,8 +11,8 @@ term is of order sigma_0^.125 at T2. So up to T2 nothing makes up for round 1.
 Robust: lambda, Gamma = O(sigma_0^1.25), delta, N signals with a common angle below 90 degrees and a common solution, T2
 with any constant.
 
-Objection: M is meant to be fixed, but M = Omega(N ln N) sets no limit to it, and T2 contains M. With orthogonal
-signals, or alpha = o(sigma_0^.75), A stays in reach, and gates are fixed soon, the condition that we add.
+Objection: M is meant to be fixed. But M = Omega(N ln N) sets no limit to it, and T2 contains M. With orthogonal
+signals, or alpha = o(sigma_0^.75), which is the condition that we add, A stays in reach and gates are fixed soon.
 
 Caveat: M grows like ln 1/sigma_0 as sigma_0 falls.
 """

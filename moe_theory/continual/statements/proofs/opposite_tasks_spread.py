@@ -12,7 +12,7 @@ Robust: N, K, d, any constants in eta, alpha = O(sigma_0^.5), lambda = O(sigma_0
 of O(sigma_0), s < d, is like a lambda larger by O(sigma_0^1.75 log). beta may vary if bounded below. Both sets have
 experts: outputs sum to 0 (Lemma 4), and not all are 0 for both of the tasks that may come at t1 - 1.
 
-Objection: Two opposite tasks are special, but none are farther apart, and one sign of a gate tells them apart. With
+Objection: Two opposite tasks are special. But no two are farther apart, and one sign of a gate distinguishes them. With
 orthogonal tasks the largest gap is below sigma_0^.75 too (script).
 """
 

@@ -1,6 +1,6 @@
 """Counterexample to Proposition 3: after T2 a share near 1/M or more of each task leaves its set.
 
-Claim. After T2 a share of about 1/M or more of each task goes to experts outside its set, and Proposition 3 says none.
+Claim. After T2 a share of about 1/M or more of each task goes to experts outside its set, but Proposition 3 says none.
 Setting. w_n = +-sigma_0 e, v_n = c w_n with a constant c, as App. A.2 draws them. Proof. (a) X_t spans e. A model is
 its last ground truth, so |dw| <= 2 sigma_0. (b) Gates change along x_t = beta c w_n, |x_t| <= x = C c sigma_0. By (9),
 (27), (30) and pi (1 - pi) <= 1/4 they change by at most (eta/4) (2 sigma_0 + alpha M f_t/t) x. (c) So outputs are at

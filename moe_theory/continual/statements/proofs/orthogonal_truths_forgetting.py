@@ -1,11 +1,11 @@
-"""Counterexample to Theorem 1, Eq. (19): at t = 2 mean forgetting is sigma_0^2/(2 M), and the bound is 0.
+"""Counterexample to Theorem 1, Eq. (19): at t = 2 mean forgetting is sigma_0^2/(2 M), but the bound is 0.
 
 Claim. E[F_2] = sigma_0^2/(2 M). (19) says E[F_t] < 0 whatever the loads are. Setting. N = 2, M >= 3 experts (more than
 N ln N = 1.4), w_n = sigma_0 e_n, v_n = e_n, s = 1 < d. Proof. (a) Delta = (2 + 2) sigma_0^2/4 = sigma_0^2 = W, so the
 two terms of (19) cancel. (b) F_t >= 0: with s = 1 a model is the sum of the ground truths that it has learned, and an
 earlier task's error only grows. (c) Let n_2 differ from n_1, with probability 1/2. The gates' first step was along beta
-v_1, v_1 the signal of n_1, orthogonal to n_2's. So all outputs are 0 and m_2 = m_1 has probability 1/M. (d) The expert
-then is w_1 + w_2, wrong about task n_1 by sigma_0^2. In every other case F_2 = 0.
+v_1, where the signal v_1 of n_1 is orthogonal to n_2's. So all outputs are 0 and m_2 = m_1 has probability 1/M. (d) The
+expert then is w_1 + w_2, wrong about task n_1 by sigma_0^2. In every other case F_2 = 0.
 
 Robust: Every t from 2 to T1, all M, d, beta, alpha, lambda, eta. With s > 1 and noise W = Delta still. At t = 2 the
 step P (w_2 - w_1) has at least its part along v_2, so F_2 >= sigma_0^2 where one expert has both. For N tasks E[F_2] is

@@ -13,7 +13,7 @@ task has the largest output for it. So the growth in a round is at least E[sum_m
 sigma_0^2, where expert m has had L_m arrivals, of K_m tasks.
 
 Objection: For N fixed and eta -> 0 this is small. But the theorem has an equality, with eta = 0.5 in Fig. 2. For s = 2,
-N = 6 the script finds forgetting at 2 T1 well above the theorem's value, as experts then go on moving.
+N = 6 the script finds forgetting at 2 T1 well above the theorem's value, because experts then keep moving.
 """
 
 import sys

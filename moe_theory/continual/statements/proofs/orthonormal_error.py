@@ -1,4 +1,4 @@
-"""Counterexample to Theorem 1, Eq. (20): the error tends to 2 sigma_0^2, and the bound is 4/3 sigma_0^2.
+"""Counterexample to Theorem 1, Eq. (20): the error tends to 2 sigma_0^2, but the bound is 4/3 sigma_0^2.
 
 Setting. N = 3, M = 4 experts (N ln N = 3.3), w_n = sigma_0 v_n, v_n = e_n, s = 1 < d. Proof. (a) A model is the sum of
 the ground truths that it has learned. With all three it is wrong about each by |w_1 + w_2 + w_3 - w_n|^2 = 2 sigma_0^2.

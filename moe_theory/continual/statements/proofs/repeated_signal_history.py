@@ -11,8 +11,8 @@ learned. Each later one leaves (d - s)/(d - 1) of that. A signal of random direc
 (d - s)/(d - 1) = r. After L arrivals its error is r ((d - s)/(d - 1))^(L - 1) |w|^2, and not r^L |w|^2.
 
 Robust: All s < d, beta, sigma_t > 0 and M, routes that do not see the noise if s >= 2, and any angle of signal and
-ground truth. From the first to the second arrival the error falls to (d - s)/(d - 1) of it, or is 0. (42) says to r of
-it. N >= 2 is the same, given tasks and routes, for an expert that has served one task only.
+ground truth. From the first to the second arrival the error falls to (d - s)/(d - 1) of it, or is 0, but (42) says to r
+of it. The same holds for N >= 2, given tasks and routes, for an expert that has served one task only.
 
 Objection: (42) treats samples as Gaussian, and (d - s)/(d - 1) is near r. But (42) is an equality, and Definition 1 has
 the signal among the samples. With all s samples Gaussian (42) holds along routes that do not depend on them. The claim

@@ -11,7 +11,7 @@ largest difference of outputs is lambda/8 = 1/400, and lambda M^2/400 = 1/5000.
 Robust: Any lambda below 7^.5/4, as 7/32 > lambda^2/2 then. With M experts, the others' outputs lower by more than
 lambda, any lambda below 7^.5/(2 M). Algorithm 1's lambda is below that for fixed M and small sigma_0.
 
-Objection: It is a slip, 1/lambda for lambda in the proof's last step. With M^2/lambda or 2/lambda the bound holds.
+Objection: It is a slip: the proof's last step has lambda for 1/lambda. With M^2/lambda or 2/lambda the bound holds.
 """
 
 import sys

@@ -6,14 +6,14 @@ sigma_t > 0. Proof. (a) Only the Gaussian samples show a ground truth's part alo
 tasks an expert's model is a rational function of the Gaussian samples that it has received. (b) Where all of these are
 orthogonal to e_0 it has no part along e_0, and so is no ground truth. Hence it is one with probability 0, for each of
 the finitely many sequences and for any router. (c) In round i a Gaussian sample g of task n has g'(w_n - w) = 0 for the
-model w of any of the M experts only with probability 0. So m_i moves, though its choice depends on g, by a move
+model w of any of the M experts only with probability 0. So m_i moves, although its choice depends on g, and the move is
 orthogonal to the error that is left.
 
 Robust: N, M, d, s >= 2, sigma_t > 0, beta, T1, the router, its gates and its termination. It needs ground truths off
 their own signals. Where they are along them, an expert that has served two tasks moves as well.
 
-Objection: Moves are small where an expert has repeated a task often, but the lemma is an equality, and experts do not
-just repeat. The script, with w_n along v_n, finds changes of order sigma_0^2 within T1/2 rounds after T1.
+Objection: Moves are small where an expert has repeated a task often. But the lemma is an equality, and experts do not
+only repeat. The script, with w_n along v_n, finds changes of order sigma_0^2 within T1/2 rounds after T1.
 """
 
 import sys

@@ -11,9 +11,9 @@ Robust: any servers, delays, loads, task types, signals, M, T, beta and noise.
 
 Objection: O(sigma_0^2) may mean the error within one cluster, a version that is assessed separately and is false.
 
-Caveat: ground truths of size O(sigma_0), as in the proof of Lemma 3, noise, and s >= 2. At s = 1 one model can fit
-ground truths +-sigma_0 along the bisector of two signals at an angle a. It is sigma_0 cot(a/2) long across it, of order
-1 at a = sigma_0.
+Caveat: ground truths have size O(sigma_0), as in the proof of Lemma 3, there is noise, and s >= 2. At s = 1 one model
+can fit ground truths +-sigma_0 along the bisector of two signals at an angle a. It is sigma_0 cot(a/2) long across it,
+of order 1 at a = sigma_0.
 """
 
 import sys

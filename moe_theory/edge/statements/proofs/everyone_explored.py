@@ -9,9 +9,9 @@ this is at most exp(X - (1 - 1/e) X (K - 1)/2). As 1 - 1/e > 0.63, it is at most
 M servers is below delta = M e^-K if X (0.315 K - 1.315) >= K. This holds for K >= 8 and X >= 7, and both tend to
 infinity.
 
-Caveat: we assume, and do not show, that each idle server is chosen with probability at least 1/(2M). It is true if r is
-wide compared with the gates. The paper says, without a proof, that a server is visited with a higher probability than
-under uniform routing. M >= d_u is a condition of Proposition 1.
+Caveat: we assume, and do not show, that each idle server is chosen with probability at least 1/(2M). This is true if r
+is wide compared with the gates. The paper says, without a proof, that a server is visited with a higher probability
+than under uniform routing. M >= d_u is a condition of Proposition 1.
 """
 
 import sys

@@ -1,6 +1,6 @@
 """Counterexample to Lemma 3, both cases: noise, or two tasks that end in one round, reverse the signs of steps.
 
-Until the first step gates are 0 and pi = 1/M. By (24) to (26) a task of signal v adds -eta |dw| (1/M)(1 - 1/M) x'u to
+Until the first step, gates are 0 and pi = 1/M. By (24) to (26) a task of signal v adds -eta |dw| (1/M)(1 - 1/M) x'u to
 its server's output for u, and eta |dw| M^-2 x'u to every other. Here x = beta v + xi is the sum of the columns, and xi
 is normal with deviation tau = (s - 1)^0.5 sigma_t. So x'v has the sign of beta |v| + tau g with g standard normal. For
 tau >= beta |v| signs are wrong with probability at least P(g < -1) >= e^-2 (2 pi)^-0.5 > 1/19, at every sigma_0.

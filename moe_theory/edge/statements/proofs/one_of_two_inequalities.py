@@ -3,10 +3,10 @@
 Let features have no noise, m in M_n, m' in M_n', and h_m(n) = <theta^(m), v_n>. By (15) h_m(n) > h_m(n') and h_m'(n') >
 h_m'(n). The sum gives (h_m(n) - h_m'(n)) + (h_m'(n') - h_m(n')) > 0.
 
-A softmax over the experts of one task keeps differences. So log pi_m(n)/pi_m'(n) is beta times the first bracket, and
-log pi_m'(n')/pi_m(n') is beta' times the second. One bracket is positive, and with it one inequality of (30) holds. So
-it cannot be that each expert is below the other for its own type. One expert can be below for both types, as m' is with
-outputs of 1 and 2, where m has 5 and 4.
+For one task, the softmax turns differences of outputs into differences of log-probabilities, up to a factor. So log
+pi_m(n)/pi_m'(n) is beta times the first bracket, and log pi_m'(n')/pi_m(n') is beta' times the second. One bracket is
+positive, and with it one inequality of (30) holds. So at least one of the two experts has the higher probability for
+its own type. The other may have the lower one for both types, as m' has with outputs of 1 and 2, where m has 5 and 4.
 """
 
 import sys

@@ -2,8 +2,8 @@
 
 Servers of three, two and one round per task have unequal loads, and a gate grows with its load. Gates and gaps have
 order sigma_0^0.5 ln(M/delta). Lemma 8 and (33) say sigma_0 eta^-0.5 = sigma_0^0.75, Lemma 2 (as beta differs) and (17)
-sigma_0, Lemma 4 sigma_0^0.5. Let w = +-sigma_0 e, signals e and -e/2, s = 1, beta = 1/2 or 1 with probability 1/2, r
-uniform on (0, sigma_0^0.25), eta = sigma_0^0.5, delta = sigma_0, M fixed.
+say sigma_0, and Lemma 4 says sigma_0^0.5. Let w = +-sigma_0 e, signals e and -e/2, s = 1, beta = 1/2 or 1 with
+probability 1/2, r uniform on (0, sigma_0^0.25), eta = sigma_0^0.5, delta = sigma_0, M fixed.
 
 1. By the proof of Lemma 4 outputs are O(sigma_0^0.5 ln(M/delta)). So pi = 1/M, and the choice among idle servers is
 uniform given past and type, up to factors 1 + o(1).

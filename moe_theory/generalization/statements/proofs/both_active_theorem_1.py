@@ -1,6 +1,6 @@
 """Counterexample to Theorem 1, Eq. (8): two experts, both always active, have a gap of 1/2, but (8) tends to 0.
 
-The bound has the complexity of one expert and of the active set, but not of the gates. Let T = k = 2, H = {+1, -1}, h_1
+The bound counts the complexity of one expert and of the active set, not of the gates. Let T = k = 2, H = {+1, -1}, h_1
 = 1, h_2 = -1, and gates the softmax of g(x) and -g(x). Then f = tanh(g(x)) has the signs of g. Let x be uniform on n =
 10 m^2 points, y a fair coin, the loss clip((1 - y f)/2, 0, 1), C = 1/2. Every f has L_D = 1/2.
 

@@ -1,9 +1,9 @@
 """Counterexample to the remark on sparsity awareness: T experts cost a factor near sqrt(T/2), not O(log T).
 
-A router sends T equally likely cells to experts of their own, +1 or -1, k = 1, H = {+1, -1}, m = 4 T^2. Labels are fair
-coins, the loss is clip((1 - y f)/2, 0, 1). m/T samples per cell give a gap near sqrt(T/m), not sqrt(log(T)/m). True
-risks are 1/2, and the largest gap is sum_j |S_j|/(2m), where S_j sums the labels of cell j. Its mean is T E|S|/(2m),
-where S sums n signs and n is binomial with mean m/T.
+A router sends T equally likely cells to their own experts, +1 or -1, with k = 1, H = {+1, -1}, m = 4 T^2. Labels are
+fair coins, the loss is clip((1 - y f)/2, 0, 1). m/T samples per cell give a gap near sqrt(T/m), not sqrt(log(T)/m).
+True risks are 1/2, and the largest gap is sum_j |S_j|/(2m), where S_j sums the labels of cell j. Its mean is T
+E|S|/(2m), where S sums n signs and n is binomial with mean m/T.
 
 1. (E|sum of n signs|)^2 >= n/2. The mean is 2h b_h for n = 2h - 1 and 2h, with b_h = binom(2h, h)/4^h, as one more sign
 adds P(sum = 0) and 2h b_h + b_h = (2h + 2) b_(h + 1). And 4h b_h^2 is 1 at h = 1 and grows by (2h + 1)^2/(4h (h + 1)).

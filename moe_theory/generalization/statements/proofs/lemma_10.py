@@ -5,7 +5,7 @@ mean of T numbers. It is at most the largest of them, and so at most sup_h Y(h).
 (1, 0, ..., 0) and h_1 near it. So the two suprema agree for every S and all signs, and their means too. Hence (42) is
 R_m(H) for every T >= 1.
 
-The proof uses lambda >= 0 with sum 1, and the same lambda and h_j for all i. (31) does not have this sameness.
+The proof uses lambda >= 0 with sum 1, and the same lambda and h_j for all i. (31) does not satisfy this.
 """
 
 import sys

@@ -2,8 +2,8 @@
 
 R_m is (T/m) E|sum of n signs|, with n binomial of mean z = m/T. Above: E|sum of n signs| <= sqrt(n) and E sqrt(n) <=
 sqrt(z) give sqrt(T/m). Below: E|sum of n signs| >= sqrt(n/2). For n = 2h and n = 2h - 1 it is 2h binom(2h, h)/4^h, and
-4h (binom(2h, h)/4^h)^2 >= 1 by induction, as (2h + 1)^2 (h + 1) >= 4h (h + 1)^2. And sqrt(y) >= (3y - y^2)/2, as with r
-= sqrt(y) the difference is r (1 - r)^2 (1 + r/2). At y = n/z, E n^2 <= z^2 + z, so E sqrt(n) >= sqrt(z)(1 - 1/(2z)).
+4h (binom(2h, h)/4^h)^2 >= 1 by induction, as (2h + 1)^2 (h + 1) >= 4h (h + 1)^2. Also sqrt(y) >= (3y - y^2)/2: with r =
+sqrt(y) the difference is r (1 - r)^2 (1 + r/2). At y = n/z, E n^2 <= z^2 + z, so E sqrt(n) >= sqrt(z)(1 - 1/(2z)).
 Hence sqrt(T/(2m)) (1 - T/(2m)) <= R_m <= sqrt(T/m). One expert has Theta(1/sqrt(m)).
 
 Other classes: n R_S' on the n inputs S' of a cell is at most m R_S of one expert, as other signs have mean 0. So T

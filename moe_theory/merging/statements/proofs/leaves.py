@@ -2,7 +2,7 @@
 
 Let t_h be the pulls at depth h up to slot t. Each split adds one leaf, so at slot t there is one leaf more than there
 were splits before. Candidates are leaves. There are at most 2^h nodes at depth h. Let e_h be the first slot in which a
-node at depth h can be split. A leaf at depth h appears after its parent's split and receives at most one pull a slot.
+node at depth h can be split. A leaf at depth h appears after its parent's split and receives at most one pull per slot.
 So e_h is the least s > e_{h-1} with s - e_{h-1} >= tau_h(s), where e_{-1} = 0.
 
 A split at depth h in a slot s >= e_h comes after tau_h(s) >= tau_h(e_h) pulls of its leaf, and after at least one. So

@@ -1,4 +1,4 @@
-"""Counterexample to the remark on Theorem 1: (6) exceeds T, d sqrt(T) log T is O(T^(3/4) log T), rho = 0.3.
+"""Counterexample to the remark on Theorem 1: (6) exceeds T, but at rho = 0.3 d sqrt(T) log T is O(T^(3/4) log T).
 
 The bound (6) ends in + T + 1, and its other terms are not negative. So it is O(d sqrt(T) log T) only if the effective
 dimension d grows at least like sqrt(T)/log T. At the paper's rho = 0.3, d is O(T^(1/4)).

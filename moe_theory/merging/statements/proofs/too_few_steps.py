@@ -1,4 +1,4 @@
-"""Counterexample to the remark on Theorem 1: after J = O(T L / lambda) steps their term in (6) grows like T^1.5.
+"""Counterexample to the remark on Theorem 1: for J = O(T L / lambda) the term of the steps in (6) grows like T^1.5.
 
 Let x = eta w lambda, at most C_1 lambda/(T L + lambda) by Theorem 1, and J <= c T L/lambda. From some T on x <= 1/2.
 There 1/(1 - x) = 1 + x/(1 - x) <= exp(2 x), so (1 - x)^(J/2) >= exp(-x J) >= exp(-c C_1). This does not depend on T.

@@ -1,14 +1,14 @@
 """Theorem 2: a settled state stays settled, and no model moves again.
 
-Claim. Call a state settled if every expert whose output for a task n is within lambda of the largest had n last, for
-all n. Such experts have w_n for a model. Proof. (a) The expert m that is chosen for n is one of them, as r < lambda. It
+Claim. Call a state settled if, for every task n, all experts whose output for n is within lambda of the largest had n
+last. Such experts have w_n for a model. Proof. (a) The expert m that is chosen for n is one of them, as r < lambda. It
 does not move, and its cost c = 0 - own b_m - (1 - own) mean is at most 0. (b) With pi = 1/M its output for n rises by
 (M - 1) e, e = -u c / M >= 0, and all others' fall by e. Outputs for other tasks stay. (c) If m was the largest, it
-rises and the rest fall. Otherwise the largest and all but m fall alike, and m alone comes nearer or passes. So an
-expert within lambda was so before, or is m, and had n last. The program takes every settled state of three experts with
-outputs for two tasks on a grid, every choice and two sizes of e.
+rises and the rest fall. Otherwise all but m fall equally, and only m comes nearer to the largest or passes it. So an
+expert within lambda was there before, or is m, and had n last. The program takes every settled state of three experts
+with outputs for two tasks on a grid, every choice and two sizes of e.
 
-Robust: Any M, N, lambda and share own in [0, 1], however costs have been so far.
+Robust: Any M, N, lambda and share own in [0, 1], whatever costs were before.
 
 Objection: With pi the true softmax the others fall by unequal amounts. Where m alone is within lambda it rises and the
 rest fall, so that the same holds. Where several are, an expert just beyond lambda can come within.

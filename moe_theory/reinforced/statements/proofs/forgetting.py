@@ -1,18 +1,18 @@
 """Corollary 2: once the state has settled, (t - 1) F_t and t G_t no longer change.
 
 Let the state settle after round T_s. Proof. (a) No model moves after T_s. (b) F_t is the sum over rounds tau < t,
-divided by t - 1, of how much the error on task n_tau at expert m_tau has grown since tau. Rounds from T_s on have the
-model of their task, then and now, and add 0. Earlier ones add the same as in F_{T_s}. (c) G_t is the mean over tau <= t
-of the error at m_tau now. Later rounds add 0, and earlier ones the same as in G_{T_s}. The program takes every run of
-two experts and three tasks of which two come back once the third is over, T_s = 3, and two rounds more. It uses the
-errors that Definitions (15) and (16) sum.
+divided by t - 1, of how much the error on task n_tau at expert m_tau has grown since tau. Rounds from T_s on add 0,
+since their expert has the model of its task then and now. Earlier ones add the same as in F_{T_s}. (c) G_t is the mean
+over tau <= t of the error at m_tau now. Later rounds add 0, and earlier ones the same as in G_{T_s}. The program takes
+every run of two experts and three tasks of which two come back once the third is over, T_s = 3, and two rounds more. It
+uses the errors that Definitions (15) and (16) sum.
 
 Robust: Any numbers of experts and tasks, lengths of ground truths, T_s, learners before it. The proof uses only that
 models rest after it.
 
 Objection: An expert is settled for one task. Here two have one each, so that rounds past T_s are of those tasks.
 
-Caveat: Slow learners go on to move. It is not proved that their moves shrink and leave the state settled.
+Caveat: Slow learners keep moving. It is not proved that their moves shrink and leave the state settled.
 """
 
 import sys
