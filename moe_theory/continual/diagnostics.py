@@ -186,9 +186,18 @@ def system_with_tally(dims: Dims, **parts: Any) -> System:
         state = plain.init(key, params)
         yes = jnp.ones((), bool)
         zero = jnp.zeros((), state.experts.dtype)
-        sets = jnp.zeros(dims.max_experts, jnp.int32)
-        rounds = jnp.zeros((), jnp.int32)
-        return Tally(state, state.experts, sets, yes, zero, yes, yes, zero, rounds, ~yes)
+        return Tally(
+            state,
+            begun=state.experts,
+            sets=jnp.zeros(dims.max_experts, jnp.int32),
+            was_ordered=yes,
+            probability_gap=zero,
+            is_stable=yes,
+            is_separated=yes,
+            drift=zero,
+            rounds_open=jnp.zeros((), jnp.int32),
+            was_outside=~yes,
+        )
 
     def step(key: Key[Array, ""], before: Tally, params: Params) -> tuple[Tally, Info]:
         state, info = plain.step(key, before.state, params)

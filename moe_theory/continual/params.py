@@ -43,6 +43,7 @@ from moe_theory.core.tasks import (
     mean_norm,
     mean_square_strength,
     require_orthogonal,
+    truth_deviation,
 )
 
 SIGMA_0 = 0.4  # the deviation sigma_0 of Fig. 2 (Appendix A.2), from which several defaults follow
@@ -176,7 +177,7 @@ def gate_drive(params: Params, num_features: int, num_tasks: int | None = None) 
         >>> continual.gate_drive(params._replace(learning_rate=0.5), 10) / continual.gate_drive(params, 10)
         2.0
     """
-    deviation = math.sqrt(params.truth_scale) if params.scale_is_variance else float(params.truth_scale)
+    deviation = truth_deviation(params)
     has_clusters = num_tasks is None or params.num_clusters < num_tasks
     spread = float(params.cluster_spread) if has_clusters else 0.0
     signal_deviation = math.hypot(deviation, spread)

@@ -54,11 +54,17 @@ FARTHEST = 9  # standard deviations; `random.normals` gives none beyond 8.6
 def has_small_truths(dims: Any, run: Any) -> bool:
     """Return whether no entry of a ground truth is beyond `FARTHEST` sigma_0, true of drawn pools."""
     pool = getattr(run.state, "pool", None)
-    params = run.params
-    deviation = float(params.truth_scale) ** (0.5 if params.scale_is_variance else 1)
     if pool is None:  # a computed run, without a draw
         return True
-    return bool(np.abs(pool.truths).max() <= FARTHEST * deviation)
+    return bool(np.abs(pool.truths).max() <= FARTHEST * truth_deviation(run.params))
+
+
+def truth_deviation(params: Any) -> float:
+    """Return the standard deviation of an entry of a ground truth, or of a cluster's centre."""
+    scale = float(params.truth_scale)
+    if params.scale_is_variance:
+        return math.sqrt(scale)
+    return scale
 
 
 def draw_pool(key: Key[Array, ""], num_tasks: int, num_features: int, params: Any) -> Pool:

@@ -50,6 +50,7 @@ from moe_theory.core.tasks import (
     mean_norm,
     mean_square_strength,
     require_orthogonal,
+    truth_deviation,
 )
 
 LONGEST_DELAY = 2**20  # rounds of a transfer or an execution: even behind a full queue, the end must fit 32 bits
@@ -207,7 +208,7 @@ def gate_drive(params: Params, num_features: int) -> float:
         >>> round(edge.gate_drive(edge.reading("scaled-signal").params(num_experts=50), 15), 6)
         1.0
     """
-    deviation = math.sqrt(params.truth_scale) if params.scale_is_variance else float(params.truth_scale)
+    deviation = truth_deviation(params)
     signal_deviation = math.hypot(deviation, float(params.cluster_spread))
     square_norms = {
         PROPORTIONAL: lambda: num_features * signal_deviation**2,

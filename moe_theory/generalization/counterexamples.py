@@ -69,4 +69,12 @@ def fixed_router(
     bound = float(theory.theorem_1(num_experts, 1, num_samples, rademacher, GRANTED, LIPSCHITZ, delta))
     num_exceeding = int(np.sum(gap > bound))
     low, high = (float(end[0]) for end in clopper_pearson(np.asarray([num_exceeding]), len(gap), ERROR))
-    return Counterexample(gap, bound, num_exceeding / len(gap), (low, high), low > delta, float(delta), rademacher)
+    return Counterexample(
+        gap,
+        bound,
+        frequency=num_exceeding / len(gap),
+        interval=(low, high),
+        refutes=low > delta,
+        delta=float(delta),
+        rademacher=rademacher,
+    )

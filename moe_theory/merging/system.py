@@ -114,18 +114,21 @@ def _play_slot(
     value = jnp.where(has_diverged, jnp.nan, jnp.sum(mix * reward.value(state.world, pick.weights)))
     if reward.best is None:
         lost = jnp.full_like(value, jnp.nan)
+        regret = state.regret
+        cumulative = lost
     else:
         best_weights = reward.best(state.world, mix, params)
         lost = jnp.sum(mix * reward.value(state.world, best_weights)) - value
+        regret = state.regret + lost
+        cumulative = regret
     state = State(
         world=state.world,
         memory=policy.learn(learn_key, state.memory, pick, estimate, feedback, time, params),
         monitor=monitor.watch(state.monitor, feedback, params),
-        regret=state.regret if reward.best is None else state.regret + lost,
+        regret=regret,
         reward=state.reward + value,
         round=time,
     )
     mean_value = state.reward / time.astype(value.dtype)
-    cumulative = lost if reward.best is None else state.regret
     public_pick = pick._replace(found=None)  # only `learn` needs this
     return state, Info(public_pick, feedback, mix, estimate, value, lost, mean_value, cumulative)

@@ -90,8 +90,14 @@ def system_with_settling(dims: Dims, locality: Locality) -> System:
 
     def init(key: Key[Array, ""], params: Params) -> Settling:
         zero = jnp.zeros((), jnp.result_type(float))
-        start = jnp.zeros((), jnp.int32)
-        return Settling(plain.init(key, params), jnp.full(dims.max_experts, -1), start, zero, zero, zero)
+        return Settling(
+            plain.init(key, params),
+            last=jnp.full(dims.max_experts, -1),
+            settled=jnp.zeros((), jnp.int32),
+            moved=zero,
+            forgetting=zero,
+            generalization_error=zero,
+        )
 
     def step(key: Key[Array, ""], before: Settling, params: Params) -> tuple[Settling, Info]:
         state, info = plain.step(key, before.state, params)

@@ -286,9 +286,7 @@ def test_the_dims_of_a_round_are_those_of_its_start():
     for one, other in itertools.permutations(variants[:4], 2):
         state = edge.begin(one, short, POOL, ONES)
         refused("the state was made with other dims", edge.learn, state, arrival(), short, dims=other)
-    refused(
-        "the state was made", edge.learn, edge.begin(ALONE, short, POOL, ONES), arrival(), short, dims=variants[4]
-    )
+    refused("the state was made", edge.learn, edge.begin(ALONE, short, POOL, ONES), arrival(), short, dims=variants[4])
 
 
 def test_a_pool_and_positions_must_fit_the_dims():

@@ -58,9 +58,14 @@ def compute(setup: plot.Setup, names: Sequence[str] = tuple(CASES)) -> xr.Datase
     cells_of_cases = []
     for name, case in cases.items():
         for samples in case.samples:
-            padded = max(samples, LEAST_PADDED) if case.is_learned else max(case.samples)
-            dims = Dims(experts_of(case, padded), COORDINATES if case.is_learned else 1, padded)
-            system = learned_cells(dims) if case.is_learned else cells(dims)
+            if case.is_learned:
+                padded = max(samples, LEAST_PADDED)
+                dims = Dims(experts_of(case, padded), COORDINATES, padded)
+                system = learned_cells(dims)
+            else:
+                padded = max(case.samples)
+                dims = Dims(experts_of(case, padded), 1, padded)
+                system = cells(dims)
             params = _params(setup, case, samples)
             cells_of_cases.append(Cell(f"{name}, m = {samples}", system, params, length, length, observe=observe))
     runs = setup.run(cells_of_cases)
