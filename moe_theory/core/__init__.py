@@ -2,4 +2,6 @@
 
 import time
 
-IMPORT_TIME = time.time()  # `moe_theory` imports this first. Files that change later are not what was imported.
+IMPORT_TIME = (
+    time.time()
+)  # `moe_theory` imports this module first, so files that change later are not the imported ones
