@@ -1,6 +1,6 @@
-"""Runs of cells of replicates, and storage of results.
+"""Runs of cells, and storage of results.
 
-Names are loaded on first use, and files need no JAX.
+Names are loaded on first use, because some of the files do not need JAX.
 """
 
 import lazy_loader
