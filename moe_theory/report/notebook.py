@@ -1,4 +1,4 @@
-"""Verdicts, claims, statements and lists of them in notebooks, as HTML."""
+"""HTML for notebooks of verdicts, claims, statements and lists."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any

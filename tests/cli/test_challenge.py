@@ -4,7 +4,7 @@ written, and a flip without its command.
 
 
 def test_of_several_statements_those_that_leave_nothing_free_are_left_out(ran):
-    assert "None of these statements declares what it leaves free" in ran("challenge", "generalization.remark").out
+    assert "None of these statements declares free parameters" in ran("challenge", "generalization.remark").out
 
 
 def test_what_leaves_nothing_free_is_refused_with_the_way_out(refused, no_work):

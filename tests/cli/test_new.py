@@ -47,5 +47,5 @@ def test_nothing_is_overwritten(tmp_path, inside, capsys):
     module.write_text("mine")
     code, said = run(capsys, "paper", "queues")
     assert code == 2
-    assert "is there already, and is not overwritten" in said
+    assert "already exists, and is not overwritten" in said
     assert module.read_text() == "mine"

@@ -27,7 +27,7 @@ def test_a_statement_that_was_not_run_names_its_claims_and_recorded_status():
     assert cards.label(untested) == "NOT RUN"
     assert cards.reasons(untested) == [
         "There is no verdict on edge.equation-30.pairs.",
-        "In the recorded results it is FALSE.",
+        "In the published results it is FALSE.",
     ]
 
 

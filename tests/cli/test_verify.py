@@ -104,7 +104,7 @@ def test_it_ends_with_statuses_what_is_false_and_how_to_repeat_it(ran, tmp_path)
     command = "moe-theory verify continual.lemma-3 --reading unit-signal --seed 0 --error 1e-05 --replicates 32"
     assert "statements, at the settings tested: 1 FALSE\n" in printed
     assert "  continual.lemma-3 is false: " in printed
-    assert f"repeat any of it: {command}\n" in printed
+    assert f"repeat a verdict: {command}\n" in printed
     (known,) = json.loads((tmp_path / "verdicts.json").read_text())["statements"]
     assert known["status"].startswith("false")
     assert known["status_by_reading"] == {"unit-signal": "false"}

@@ -226,8 +226,8 @@ def test_what_is_beyond_its_margin_and_not_shown_to_break_is_not_called_unbroken
     declare(lambda params, law: -0.2)
     found = search()
     beyond = dataclasses.replace(found, nearest=Looked({"tilt": 1.0}, 3.0, 64))
-    assert headline(found) == f"unbroken at {found.settings} settings"
-    assert "though beyond its margin, undecided, at tilt = 1" in headline(beyond)
+    assert headline(found) == f"no counterexample at {found.settings} settings"
+    assert "but beyond its margin and undecided at tilt = 1" in headline(beyond)
     assert "too few for the ends of all axes" in headline(dataclasses.replace(found, settings=3))
 
 
