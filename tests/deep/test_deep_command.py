@@ -83,7 +83,7 @@ def test_an_interrupt_leaves_one_line(tiny, alone, tmp_path, refused, monkeypatc
 
     monkeypatch.setattr(runs, "run_plan", interrupted)
     line = refused("deep", NAME, "--out", tmp_path, code=130, may_print=True)
-    assert f"every 10, are kept in {tmp_path}: the same command resumes" in line
+    assert f"at every 10 rounds, are saved in {tmp_path}, and the same command resumes" in line
 
 
 def test_without_a_preset_they_are_listed(ran):
