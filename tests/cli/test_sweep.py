@@ -78,7 +78,7 @@ def test_other_mistakes_are_one_line(refused, specification, tmp_path):
     assert "name a specification" in refused("sweep")
     assert "none.toml cannot be read" in refused("sweep", tmp_path / "none.toml")
     assert "address" in refused("sweep", specification, "--dask", "nowhere", "--out", tmp_path / "run")
-    assert "holds no sweep" in refused("sweep", "show", tmp_path)
+    assert "has no sweep" in refused("sweep", "show", tmp_path)
     (tmp_path / "file").write_text("")
     assert "cannot be written" in refused("sweep", specification, "--out", tmp_path / "file")
 

@@ -139,7 +139,7 @@ def test_the_bounds_of_delays_must_fit_the_padding():
 def test_no_more_signals_than_features_are_orthogonal():
     """Would catch signals that are zero, under the one law that cannot serve them."""
     dims = edge.Dims(M, P + 1, P, S)
-    message = rf"signal_law=1 \(orthogonal\) needs at most num_features={P} signals, not {P + 1}.*Raise num_features"
+    message = rf"signal_law=1 \(orthogonal\) allows at most num_features={P} signals, not {P + 1}.*Raise num_features"
     refused(message, mt.simulate, edge.system(dims), ROOT, PARAMS._replace(signal_law=1), 9)
     mt.core.system.check_system(edge.system(dims), PARAMS._replace(signal_law=2))
 
@@ -327,7 +327,7 @@ def test_a_policy_is_a_function_of_scores():
     name: Any = "adaptive"
     refused(r"policy='adaptive' must be a function .* policies\.adaptive", edge.system, DIMS, name)
     tall = edge.system(DIMS, lambda outputs, *_: outputs[:, None])
-    message = r"the router gave scores of shape \(3, 1\), not one an expert: \(3,\)"
+    message = r"the router returned scores of shape \(3, 1\). It must return one score per expert, in shape \(3,\)"
     refused(message, mt.simulate, tall, ROOT, PARAMS, 2)
     state, info = mt.simulate(edge.system(ALONE, lambda outputs, *_: outputs * np.nan), ROOT, PARAMS, 3)
     assert int(state.dropped) == 0

@@ -252,7 +252,7 @@ def test_what_an_experiment_cannot_vary_is_refused(declare):
 
 def test_a_setting_outside_the_region_is_refused_and_one_inside_reaches_the_cells(declare):
     declare(lambda params, law: float(params.scale) - 2)
-    with pytest.raises(InvalidValueError, match=r"scale=3 must be in \[0, 2\]: its statement leaves no more"):
+    with pytest.raises(InvalidValueError, match=r"scale=3 must be in \[0, 2\]: its statement leaves only this range"):
         session.check_request("planted.small", PLAIN, settings={"scale": 3})
     (verdict,) = mt.verify("planted.small", readings=PLAIN, settings={"scale": "0.5"}, replicates=64, progress=quiet)
     assert verdict.reading == "plain, scale=0.5"
@@ -323,5 +323,5 @@ def test_damaged_searches_are_named_and_made_again(declare, tmp_path, caplog):
         database.execute("UPDATE results SET data = zeroblob(length(data))")
     refusal(DamagedError, saved_searches, tmp_path)
     (again,) = search_each(["planted.region"], LONG, **about)
-    assert "results.sqlite has other bytes than were written" in caplog.text
+    assert "results.sqlite was changed after it was written" in caplog.text
     assert again.flips == first.flips
