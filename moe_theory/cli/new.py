@@ -26,8 +26,8 @@ def new(kind: str, name: str, out: Path | None) -> None:
     """Create a template package for your own paper.
 
     Writes into OUT a pyproject.toml, the paper (NAME/__init__.py, with a system, readings, a statement with two claims,
-    and a figure), the statement's texts (NAME/statements.toml), a sweep (sweep.toml) and a test. Existing files are
-    never overwritten.
+    and a figure), the statement's texts (NAME/statements.toml), a sweep (sweep.toml) and a test. Nothing is
+    overwritten.
     """
     from moe_theory.plot.document import of_paths
     from moe_theory.plot.markdown import filled

@@ -75,7 +75,6 @@ def command_of(paper: str, name: str, function: Callable[..., Any]) -> click.Com
 
 
 def _write(files: Mapping[str, Content], folder: Path) -> None:
-    """Write all files or none into a folder. Raises: OutputError."""
     with whole_set(folder, files) as paths:
         for path, content in zip(paths.values(), files.values(), strict=True):
             if callable(content):
@@ -87,7 +86,6 @@ def _write(files: Mapping[str, Content], folder: Path) -> None:
 
 
 def _parameter(place: str, parameter: inspect.Parameter, hint: Any) -> click.Parameter:
-    """Return the argument or option for a parameter."""
     option = option_of(hint)
     if hasattr(hint, "__metadata__"):
         hint = typing.get_args(hint)[0]

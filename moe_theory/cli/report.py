@@ -27,8 +27,7 @@ def report(folders: tuple[Path, ...], paper: str | None, cite: bool, out: Path |
     """Write an HTML report of a run, or of a paper's published results.
 
     DIR, by default runs/verify, has a verdicts.json. Writes report.html, and report.json with its numbers. Several
-    folders give one report. A later verdict on the same claim and reading replaces an earlier one, and errors are
-    added.
+    folders give one report. Later verdicts on the same claim and reading replace earlier ones, and errors are added.
     """
     from moe_theory.plot.document import Document, read_written
     from moe_theory.plot.markdown import code, paragraphs

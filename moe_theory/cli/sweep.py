@@ -30,8 +30,8 @@ def sweep(specification: Path | None, out: Path | None, dask: str | None, part: 
     """Run a parameter sweep from a TOML file.
 
     Finished chunks are saved in OUT. After an interrupt, a crash or a change of the file, the same command resumes and
-    computes only missing chunks. The numbers do not depend on how the sweep ran. `moe-theory sweep show FOLDER` shows
-    its results.
+    computes only missing chunks. Numbers do not depend on how the sweep ran. `moe-theory sweep show FOLDER` shows
+    results.
 
     Statistics over the replicates are count, mean, standard_error, min, max and quantiles. 90 % exceed q10.
     """
@@ -74,7 +74,6 @@ def _run(specification: Path, folder: Path, dask: str | None, part: str | None, 
 
 
 def _written(results: "Results", path: Path) -> str:
-    """Write the labelled results, and return a line with their place."""
     from moe_theory.plot.markdown import Markup, code
 
     if not results.coverage.is_complete:
@@ -89,8 +88,7 @@ def _written(results: "Results", path: Path) -> str:
 @click.argument("folder", metavar="FOLDER", type=PATH)
 @click.option("--picture", type=PATH, help="File of the plot, .svg or .png.", show_default="look.svg in FOLDER")
 @json_option(
-    "schema, specification, digest, coverage, round and cells, each with settings, reading and the last round's "
-    "statistics."
+    "schema, specification, digest, coverage, round and cells, each with settings, reading and last statistics."
 )
 def show(folder: Path, picture: Path | None) -> None:
     """Summarize a sweep in a table and a plot, even while it is running."""
@@ -103,8 +101,7 @@ def show(folder: Path, picture: Path | None) -> None:
     lines = []
     if not coverage.is_complete:
         lines.append(
-            f"{coverage.chunks:,} of {coverage.of_chunks:,} chunks exist. The same `moe-theory sweep` command computes "
-            "the others"
+            f"{coverage.chunks:,} of {coverage.of_chunks:,} chunks exist. Rerun `moe-theory sweep` for the others"
         )
     if picture is not None:
         lines.append(code(str(sweeps.draw(results, picture))))

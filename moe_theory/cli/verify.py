@@ -157,7 +157,6 @@ def request_of(
 def _judge(
     request: "Request", out: Path, *, dask: str | None, has_page: bool
 ) -> tuple["Report", list[Path], list[str]]:
-    """Test a request, and return the report, the written paths, and lines on the samples."""
     from moe_theory.report import pages, verdicts
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs

@@ -28,7 +28,7 @@ def why(name: str, kind: str | None, is_whole: bool, folder: Path | None) -> Non
 
     STATEMENT is a name, such as continual.lemma-8, the paper's own name for it, such as 'Lemma 8' or
     'edge.Theorem 1', or the id of a claim. The card says whether the statement is true, why, what is true instead, and
-    how we know.
+    how we know it.
     """
     from moe_theory.core.errors import DeclarationError
     from moe_theory.report import verdicts

@@ -2,6 +2,4 @@
 
 import time
 
-IMPORT_TIME = (
-    time.time()
-)  # `moe_theory` imports this module first, so files that change later are not the imported ones
+IMPORT_TIME = time.time()  # files that change later were not imported as they are

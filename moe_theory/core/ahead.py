@@ -1,7 +1,4 @@
-"""Split a step into a part that can be computed rounds ahead, and the rest.
-
-The first part depends on the step's key, on counters of rounds, and on leaves of the state that no step changes.
-"""
+"""Split a step into a part that can be computed rounds ahead, and the rest."""
 
 import itertools
 import math

@@ -37,8 +37,7 @@ def compared(own: float) -> Locality:
     """Return a locality loss that charges a move its cost minus the baseline own last + (1 - own) mean.
 
     Args:
-        own: weight of the expert's own last move in the baseline, in [0, 1]. The mean of all moves has the other
-            weight.
+        own: weight of the expert's own last move in the baseline, in [0, 1].
     Raises: InvalidValueError if `own` is not a number in [0, 1].
     Source: replaces Eq. (6) of `continual` and (11) of `edge`.
 

@@ -23,9 +23,8 @@ MOST_PARTS = 15  # parts added at once. XLA fuses nothing with a longer sum, whi
 MOST_TERMS = 1024  # terms along an axis
 
 
-# How an operation is batched, in this order: all replicates share it, it is written as a chain of stored operations, it
-# is written with other operations, it runs unchanged on arrays that end in the batch axis, or `jax.vmap` batches it and
-# moves the batch axis to the front.
+# How an operation is batched: all replicates share it, it is written as stored additions or as other operations, it
+# runs unchanged on arrays that end in the batch axis, or `jax.vmap` moves the batch axis to the front.
 SHARED = "shared"
 STORED = "stored"
 WRITTEN = "written"

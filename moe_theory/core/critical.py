@@ -31,8 +31,7 @@ def lead_after_turns(num_experts: int, drive: float, contraction: float = 0.0) -
 
     Args:
         drive: kappa = eta c |v|^2 / M, where c is the move of an expert that learns a new task.
-        contraction: the factor of |dw| when an expert receives a task again at once. It is 0 if the expert has learned
-            the task fully.
+        contraction: the factor of |dw| when an expert receives a task again at once, 0 if it has fully learned it.
     """
     require(OTHERS, num_experts=num_experts)
     outputs = np.zeros(num_experts)
@@ -69,9 +68,8 @@ def critical_drive(
         num_experts: M >= 2.
         contraction: in [0, 1), the factor of |dw| when a task is repeated. It is 0 for experts that fit a task in one
             update, ((d - s)/(d - 1))^0.5 for slow ones.
-        perturbation: lambda, the required lead. None stands for a small lead. A value is needed if M = 2, or if M = 3
-            and experts fit a task in one update. In these cases kappa_c tends to 0 with lambda, like (4 lambda)^(1/3)
-            and (6 lambda)^(1/4).
+        perturbation: lambda, the required lead. None stands for a small lead. It is needed if M = 2, or if M = 3 and
+            experts fit a task in one update. There kappa_c tends to 0 like (4 lambda)^(1/3) and (6 lambda)^(1/4).
     Returns: the drive kappa = eta c |v|^2 / M, where c is an expert's move after another task (E|w| in `gate_drive`).
         The critical drive depends neither on the number of tasks nor on sigma_0, and only weakly on lambda.
     Raises: InvalidValueError outside these ranges, or if a perturbation is needed but missing.
@@ -86,8 +84,7 @@ def critical_drive(
     has_none = num_experts == 2 or (num_experts == 3 and contraction == 0)
     if perturbation is None and has_none:
         raise InvalidValueError(
-            f"num_experts={num_experts} is so small that the critical drive depends on the size of the lead. Give "
-            "perturbation.",
+            f"num_experts={num_experts} is so small that the size of the lead matters. Give perturbation.",
             argument="num_experts",
         )
     from scipy import optimize  # takes longer to import than the paper

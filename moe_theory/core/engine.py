@@ -41,9 +41,8 @@ _BARRIERS_STORE = {
     "xla_disable_hlo_passes": "cse_barrier_expander,small-while-loop-hoisting,cpu-parallel-task-assigner",
     "xla_cpu_prefer_vector_width": 512,
 }
-# Other versions may not know these further options. XLA itself compiles everything, unless replicates are matrices, for
-# which a library is faster. Loops copy less. LLVM's second level compiles sooner than its third, and its code is up to
-# twice as fast.
+# Other versions may not know these options. XLA compiles everything itself, unless replicates are matrices, for which a
+# library is faster. Loops copy less. LLVM's second level compiles faster than its third, to faster code.
 _BY_XLA = {"xla_cpu_experimental_ynn_fusion_type": ""}
 _FURTHER = {"xla_cpu_copy_insertion_use_region_analysis": True, "xla_backend_optimization_level": 2}
 
@@ -114,8 +113,8 @@ def require_one_round(rounds: Any) -> None:
     low, high = (int(find(rounds)) for find in (np.min, np.max))
     if low != high:
         raise InvalidValueError(
-            f"the replicates of this state are at rounds {low} to {high}, but a batch must continue from one round. "
-            "Join checkpoints of the same round."
+            f"the replicates of this state are at rounds {low} to {high}, but must be at one round. Join equal "
+            "checkpoints."
         )
     if low < 0:
         raise InvalidValueError(
@@ -203,8 +202,6 @@ class _Walk(NamedTuple):
 
 
 def _agrees_on_a_small_run() -> bool:
-    """Return whether a random walk of three replicates is the same when its program is rewritten."""
-
     def init(key: Any, params: Any) -> _Walk:
         return _Walk(jnp.int32(0), jax.random.normal(key, (2,)))
 

@@ -1,7 +1,4 @@
-"""Errors that name the value, the bound, the reason and what to do.
-
-Every error that a user can cause derives from `MoeTheoryError` and from `ValueError`.
-"""
+"""Errors that name the value, the bound, the reason and what to do."""
 
 import difflib
 import functools

@@ -53,8 +53,7 @@ def scored(scores: Float[Array, " M"], outputs: Float[Array, " M"]) -> Float[Arr
     """Return a router's scores. Raises: InvalidValueError unless they have the shape of the gate outputs."""
     if jnp.shape(scores) != outputs.shape:
         raise InvalidValueError(
-            f"the router returned scores of shape {jnp.shape(scores)}. It must return one score per expert, in shape "
-            f"{outputs.shape}."
+            f"the router returned scores of shape {jnp.shape(scores)}, not one per expert: {outputs.shape}."
         )
     return jnp.asarray(scores)
 
@@ -124,15 +123,12 @@ def pairs_of(outputs: Float[np.ndarray, "M N B"], sets: Int[np.ndarray, "N B"] |
     """Return the pairs of experts for different sets of signals, and compare the outputs of each pair.
 
     The experts of a pair cannot both trail. Because of their sets, h_m(n) > h_m(n') and h_m'(n') > h_m'(n), and the sum
-    of both is [h_m(n) - h_m'(n)] + [h_m'(n') - h_m(n')] > 0. The expert with the larger output for a signal has the
-    larger probability.
+    of both is [h_m(n) - h_m'(n)] + [h_m'(n') - h_m(n')] > 0. A larger output means a larger probability.
 
     Args:
         sets: the set of each signal, such as its cluster. By default every signal is its own set.
-    Source: the sets in (11) of `continual` and (15) of `edge`. Equations (40) and (30) state that neither expert
-        trails.
+    Source: the sets in (11) of `continual` and (15) of `edge`. Equations (40) and (30) say that neither trails.
     """
-    # (M, B)
     runs = np.arange(outputs.shape[2])
     leaders = outputs.argmax(axis=1)
     sets = np.broadcast_to(np.arange(outputs.shape[1])[:, None], outputs.shape[1:]) if sets is None else sets

@@ -37,7 +37,6 @@ def require_same(state: Any, digest: bytes | None) -> None:
     key = _BEGUN.get(id(state.round))
     if key is not None and key[0]() is state.round and key[1] != digest:
         raise InvalidValueError(
-            "the state came from another key or other replicates, so its draws would not continue. Pass the key and "
-            "replicates that it came from, or copy it with jax.tree.map(jax.numpy.copy, state) to continue with "
-            "others."
+            "the state came from another key or other replicates, so its draws would not continue. Pass those that it "
+            "came from, or use a copy: jax.tree.map(jax.numpy.copy, state)."
         )

@@ -122,8 +122,8 @@ def one_expert_a_round(loads: Real[ArrayLike, "*batch M"], round: Real[ArrayLike
     if np.any(wrong):
         raise InvalidValueError(
             f"loads add up to {totals[wrong][0]:g} after round={rounds[wrong][0]:g}, but the closed forms assume "
-            "top-1 routing, in which every task has one expert (num_active=1). Give loads (..., M), with experts "
-            "last, that count one task per round.",
+            "top-1 routing, in which every task has one expert (num_active=1). Give loads (..., M) that count one "
+            "task per round.",
             argument="loads",
         )
     return round  # pyright: ignore[reportReturnType]
@@ -229,8 +229,7 @@ def targets_of(arrival: Any) -> Float[Array, " s"]:
     """
     if arrival.targets is None and arrival.truth is None:
         raise InvalidValueError(
-            "the arrival has neither targets nor a ground truth. In a `fit` it has the pool's. In a stream, set it "
-            "with arrival._replace(truth=...)."
+            "the arrival has neither targets nor a ground truth. In a stream, set it with arrival._replace(truth=...)."
         )
     if arrival.targets is None:
         return jnp.sum(arrival.features * arrival.truth[:, None], axis=0)
@@ -241,10 +240,7 @@ def fitted(fit: Fit, models: Float[Array, "k d"], arrival: Any, params: Any) -> 
     """Return a fit's changes of the models. Raises: InvalidValueError unless they have the shape of `models`."""
     change = jnp.asarray(fit(models, arrival, params))
     if change.shape != models.shape:
-        raise InvalidValueError(
-            f"the fit returned changes of shape {change.shape}, but must return one change per model, in shape "
-            f"{models.shape}."
-        )
+        raise InvalidValueError(f"the fit returned changes of shape {change.shape}, not one per model: {models.shape}.")
     return change
 
 

@@ -79,8 +79,7 @@ def charged(
     costs, after = cost
     if jnp.shape(costs) != move.costs.shape:
         raise InvalidValueError(
-            f"the locality loss returned costs of shape {jnp.shape(costs)}. It must return one cost per expert, in "
-            f"shape {move.costs.shape}."
+            f"the locality loss returned costs of shape {jnp.shape(costs)}, not one per expert: {move.costs.shape}."
         )
     described_after = _described(after)
     described_before = _described(memory)

@@ -28,8 +28,7 @@ PART_STREAM = 0x70617274  # folded into a round's key for a part with a `key`. N
 def root_key(seed: int) -> Key[Array, ""]:
     """Return the key of an experiment from an integer seed. Its bits are the same on every backend.
 
-    Raises: InvalidValueError unless `seed` is an unsigned integer of 32 bits, or in a forked child of a process that
-        used JAX.
+    Raises: InvalidValueError unless `seed` is an unsigned integer of 32 bits, or in a forked child after JAX was used.
 
     Examples:
         >>> import moe_theory as mt
@@ -111,8 +110,7 @@ def draws(
 ) -> tuple[Float[Array, " n"], Float[Array, " m"]]:
     """Return all random numbers of a round: independent uniforms on (0, 1), and independent standard normals.
 
-    They equal the first numbers of `uniforms` and `normals` for this key. The normals come in pairs from the Box-Muller
-    transform.
+    They equal the first numbers of `uniforms` and `normals` for this key. Normals are made in pairs by Box and Muller.
 
     Args:
         dtype: float32 or float64, by default JAX's precision.

@@ -163,8 +163,7 @@ def _is_place(shape: Sequence[int], axes: Sequence[int], places: Sequence[Any], 
     return mask
 
 
-# Coefficients of erf^-1(x) / x, highest power first. With L = -log(1 - x^2), the variable is L - 2.5 if L < 5, and
-# otherwise L^.5 - 3.
+# Coefficients of erf^-1(x) / x, highest power first, in L - 2.5 if L = -log(1 - x^2) < 5, and otherwise in L^.5 - 3.
 _RATIO = (
     (2.81022636e-08, -0.000200214257),
     (3.43273939e-07, 0.000100950558),

@@ -1,7 +1,4 @@
-"""The rounds of a run and its records. Random numbers are drawn for a block of rounds at once.
-
-Lengths are arguments of a program, so runs of other lengths share the program.
-"""
+"""The rounds of a run and its records. Random numbers are drawn for a block of rounds at once."""
 
 import functools
 from collections.abc import Callable

@@ -332,8 +332,7 @@ def _directions(signals):
     lengths = np.linalg.norm(signals, axis=-1, keepdims=True)
     if not np.all(lengths > 0):
         raise InvalidValueError(
-            f"signals[{np.argmin(lengths) % signals.shape[-2]}] is zero, so X'X would be singular. Give every task a "
-            "non-zero signal.",
+            f"signals[{np.argmin(lengths) % signals.shape[-2]}] is zero, so X'X is singular. Give every task a signal.",
             argument="signals",
         )
     return signals / lengths

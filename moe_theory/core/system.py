@@ -170,14 +170,12 @@ def simulate_batch(
     Args:
         replicates: the integers, or a count B for 0, ..., B - 1.
         observe: (state, info) -> PyTree returns the record of one replicate's round.
-        reduce: a function such as `moments.over_replicates`, which is applied to each recorded leaf (..., B) inside the
-            scan.
+        reduce: a function such as `moments.over_replicates`, applied to each recorded leaf (..., B) inside the scan.
         state: a batch at one round to continue, from an earlier call with the same key and replicates.
         plain, debug: as for `simulate`.
     Returns: the final states (..., B), and the records (records, ..., B) or the result of `reduce`. A large batch runs
         in blocks, in which a replicate's last bits are the same for any B.
-    Raises: the errors of `simulate`, and InvalidValueError if replicates are at different rounds or do not fit into
-        memory.
+    Raises: the errors of `simulate`, and InvalidValueError if replicates differ in round or do not fit into memory.
 
     Examples:
         >>> import moe_theory as mt
@@ -282,8 +280,8 @@ def check_system(system: System, params: Params, num_rounds: int = 0, state: Sta
     promotion = jax.config.values["jax_numpy_dtype_promotion"]
     if promotion != "standard":
         raise InvalidValueError(
-            f"jax_numpy_dtype_promotion={promotion} refuses sums of an integer and a real number, which systems "
-            "compute. Set it to standard.",
+            f"jax_numpy_dtype_promotion={promotion} refuses sums of integers and reals, which systems compute. Set it "
+            "to standard.",
             argument="jax_numpy_dtype_promotion",
         )
     shapes, rounds_done = _begin_once(system.init, params)

@@ -152,8 +152,8 @@ def check_arrival(num_tasks: int, arrival: Any) -> None:
         bound = math.sqrt(np.finfo(dtype).max) / 10
         if largest > bound:
             raise InvalidValueError(
-                f"{name} of {largest:.3g} must be at most {bound:.2g}: {dtype} must hold the square. Scale the task "
-                "down, or run in float64.",
+                f"{name} of {largest:.3g} must be at most {bound:.2g}: {dtype} must hold the square. Scale down, or "
+                "run in float64.",
                 argument=name,
             )
 

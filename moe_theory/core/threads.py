@@ -15,8 +15,7 @@ from moe_theory.core.machine import available_cores
 def on_all_cores(function: Callable[[Any], Any], arguments: Iterable[Any]) -> list[Any]:
     """Map `function` over the arguments, on all cores if that is safe.
 
-    This is safe on a CPU, in the main thread of a process that is not a worker, outside `with` blocks that change JAX's
-    settings.
+    This is safe on a CPU, in the main thread of the main process, outside `with` blocks that change JAX's settings.
     """
     arguments = list(arguments)
     if len(arguments) < 2 or not _are_ours():

@@ -95,7 +95,7 @@ def require_next(state: Any, result: Any) -> None:
     if jax.tree.structure(result[0]) != form:
         raise DeclarationError(
             f"`step` returned {_outline(result[0])} as state, but `init` returned {_outline(state)}. Return the same "
-            "fields, all of them filled."
+            "fields."
         )
     now = jax.tree.leaves(result[0])
     for (path, before), after in zip(jax.tree_util.tree_leaves_with_path(state), now, strict=True):

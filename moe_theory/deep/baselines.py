@@ -1,7 +1,4 @@
-"""A locality loss with a baseline, weighted by `Params.baseline_weight`.
-
-`Dims.compares` makes room for earlier moves.
-"""
+"""A locality loss with a baseline, weighted by `Params.baseline_weight`."""
 
 from typing import Any
 

@@ -119,7 +119,6 @@ def deep(
 
 
 def _run(plan: "Plan", lines: list[str], terminal: Terminal) -> Document:
-    """Run a plan on the terminal, and return its results. Raises: Interruption."""
     from moe_theory.deep import judging, report
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs

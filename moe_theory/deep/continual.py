@@ -82,8 +82,7 @@ def system(
         optimizer, locality, parts: optimizer, locality, router and auxiliary as in `moe_theory.continual.system`, but
             with `Params` of this package. If `Dims.compares`, the default locality loss has a baseline.
     Source: Algorithm 1, Section 6 and Appendix A of `continual`.
-    Raises: InvalidValueError unless there are `num_classes` classes, all in the data set, and any locality is a
-        `Locality`.
+    Raises: InvalidValueError unless there are `num_classes` classes, all in the data set, or for a wrong `locality`.
 
     Examples:
         >>> import jax
@@ -163,8 +162,7 @@ def learn(
 ) -> tuple[State, Info]:
     """Run one round of Algorithm 1 on an explicit arrival, without randomness.
 
-    The expert with the highest perturbed gate output trains on the task. Then the gates take one gradient step, unless
-    they are terminated.
+    The expert with the highest perturbed gate output trains on the task. Then the gates take a step, unless terminated.
 
     Args:
         router, locality, parts: router, locality, optimizer and auxiliary as in `system`.
@@ -215,7 +213,6 @@ def _train_expert(
     time: Int[Array, ""],
     routing: Routing,
 ) -> Learned:
-    """Return the state after the expert with the highest rank has trained on the task."""
     expert = routing.ranked[0]
     before = networks.expert(state.experts, expert)
     trained = training.train_on_arrival(before, arrival, pixels, pool=state.pool, time=time, params=params, dims=dims)

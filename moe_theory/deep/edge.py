@@ -275,7 +275,6 @@ def _observe_round(
     time: Int[Array, ""],
     task: Assignment,
 ) -> Info:
-    """Return the observables of a round, from its states at routing and afterwards."""
     length = jnp.sum(jnp.where(task.mask, after.pending_norm, 0))
     scores = evaluation.scores(after.past, after.tables, time)
     flushed = _select(after.pending_server != FREE, after.pending_rows, after.tables)

@@ -72,8 +72,8 @@ def record(
     """Return the past with the arrival of round `time`. Its expert has evaluations `rows` (K, n) after learning."""
     if constraints.is_known(time) and int(time) > past.max_rounds:
         raise InvalidValueError(
-            f"round {int(time)} must be at most max_rounds={past.max_rounds}, because arrays are padded to that many "
-            "rounds. Raise Dims.max_rounds."
+            f"round {int(time)} must be at most max_rounds={past.max_rounds}, the length of arrays. Raise "
+            "Dims.max_rounds."
         )
     place = time - 1
     return Past(

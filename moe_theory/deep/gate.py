@@ -67,8 +67,7 @@ def total_variance(moments: ImageMoments, time: Int[Array, ""]) -> Float[Array, 
 
 
 def variance(moments: ImageMoments, time: Int[Array, ""]) -> Float[Array, ""]:
-    """Return the variance of an element across tasks, averaged over elements, which is sigma_0 or its square, in [0,
-    1/p].
+    """Return an element's variance across tasks, averaged over elements: sigma_0 or its square, in [0, 1/p].
 
     For vectors x of norm 1 these variances sum to 1 - |E x|^2. So the value 0.1 in `edge` is impossible at p = 784.
 

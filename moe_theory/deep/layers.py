@@ -83,9 +83,7 @@ class RunningStatistics(NamedTuple):
 
 
 class Normalization(NamedTuple):
-    """Two functions. `begin(channels)` returns statistics, and `apply(values, affine, statistics, is_training)` values
-    and statistics.
-    """
+    """Functions begin(channels) -> statistics, and apply(values, affine, statistics, is_training) -> both."""
 
     begin: Callable[[int], PyTree]
     apply: Callable[[Float[Array, "n h w c"], Affine, PyTree, bool], tuple[Float[Array, "n h w c"], PyTree]]

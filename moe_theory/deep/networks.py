@@ -2,8 +2,7 @@
 
 - "five-layer": the network of the MNIST experiment, with 16 and 32 channels, 128 and 64 units (the widths are ours).
 - "five-layer-small": 8 and 16 channels, 32 and 16 units, for digits of 8 x 8.
-- "resnet18": the standard network for 32 x 32 (64 to 512 channels, two blocks each, BatchNorm). It halves 64 x 64
-    first.
+- "resnet18": the standard network for 32 x 32 (64 to 512 channels, two blocks each, BatchNorm). It halves 64 x 64.
 - "resnet18-small": a ResNet of 6 layers for 8 x 8, with 8 and 16 channels, one block each, and GroupNorm of 4 groups.
 - "mlp": one hidden layer of 32 units.
 """
@@ -118,8 +117,7 @@ def check(network: Network, shape: tuple[int, int, int], num_outputs: int) -> No
         ) from failure
     if output_shape != (2, num_outputs):
         raise DeclarationError(
-            f"network {network.name} returns outputs of shape {output_shape} for 2 images, not (2, {num_outputs}). "
-            "Change the network."
+            f"network {network.name} returns outputs of shape {output_shape} for 2 images, not (2, {num_outputs})."
         )
 
 
@@ -250,7 +248,7 @@ class _Params(NamedTuple):
 
 @functools.cache  # equal arguments give the same network, so programs are reused
 def resnet(name: str, widths: tuple[int, ...], num_blocks: int, normalization: Normalization) -> Network:
-    """Return a residual network for images of 8 x 8 to 64 x 64, with stem, basic blocks, mean over pixels and linear
+    """Return a residual network for 8 x 8 to 64 x 64 pixels, with stem, basic blocks, mean over pixels and linear
     layer.
 
     Each width has `num_blocks` blocks. Except at the first width, the first block has stride 2. If size or channels
@@ -318,8 +316,7 @@ NETWORKS: dict[str, Network] = {
 
 
 def register(network: Network) -> Network:
-    """Register a network by its name for `Dims` and `moe_theory.deep.plan`. It replaces your earlier one with this
-    name.
+    """Register a network by name for `Dims` and `moe_theory.deep.plan`. It replaces your earlier one of this name.
 
     Returns: the network.
     Raises: InvalidValueError if the package uses the name.

@@ -51,8 +51,8 @@ BETWEEN = "a delay is between them"
 class Dims:
     """Static shapes for which a program is compiled. `max_experts` and `max_rounds` only pad arrays.
 
-    Raises: InvalidValueError if a size is below 1 or batches do not divide the samples. UnknownNameError for an unknown
-        network or optimizer.
+    Raises: InvalidValueError if a size is below 1 or batches do not divide the samples. UnknownNameError for an
+        unknown network or optimizer.
 
     Examples:
         >>> from moe_theory import deep
@@ -80,8 +80,7 @@ class Dims:
             raise unknown_name("optimizer", self.optimizer, OPTIMIZERS)
         if self.num_samples % self.batch_size:
             raise InvalidValueError(
-                f"batch_size={self.batch_size} must divide num_samples={self.num_samples}, because all batches have "
-                "one size. Change batch_size.",
+                f"batch_size={self.batch_size} must divide num_samples={self.num_samples}. Change batch_size.",
                 argument="batch_size",
             )
 
@@ -160,8 +159,7 @@ class Params(NamedTuple):
 def check_params(dims: Dims, params: Params, num_classes: int | None = None) -> None:
     if num_classes not in (None, dims.num_classes):
         raise InvalidValueError(
-            f"num_classes={dims.num_classes} must be {num_classes}, the number of classes that are tasks. Change "
-            "num_classes.",
+            f"num_classes={dims.num_classes} must be {num_classes}, the number of tasks' classes. Change num_classes.",
             argument="num_classes",
         )
     values = constraints.check(params, dims)
@@ -193,7 +191,6 @@ def check_params(dims: Dims, params: Params, num_classes: int | None = None) -> 
 
 
 _AMONG = {"positive_share": 1.0, "multi_class": True}
-# The readings by name. The first has the defaults of `Params`.
 READINGS: dict[str, Reading] = {
     name: Reading(name, summary, Params(), choices)
     for name, summary, choices in (

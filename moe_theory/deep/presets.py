@@ -116,12 +116,10 @@ _SGD = {"expert_rate": 0.2, "final_rate": 0.2}
 WEAK = 20.0
 STRONG = 100.0
 
-# The classes that Appendix A.5 names: telephone, bee, mountain, bear, turtle, tractor. Its numbers belong to other
-# classes.
+# Telephone, bee, mountain, bear, turtle and tractor, as Appendix A.5 names them. Its numbers are of other classes.
 _SIX = (86, 6, 49, 3, 93, 89)
 _DIGITS = (1, 4, 7)
 _SIX_TINY = (20, 50, 83, 145, 168, 179)
-# The classes of the small versions.
 _EVEN = (0, 2, 4, 6, 8, 9)
 _ODD = (1, 3, 5, 7, 8, 9)
 
@@ -140,7 +138,6 @@ def _mlp(rounds: int) -> Dims:
 
 _PLAIN = {"baseline_weight": 0.0}
 
-# Algorithm 1 with and without a baseline in its locality loss.
 _AGAINST = {
     "M = 4, baseline": {"num_experts": 4, "terminate": False, "baseline_weight": 1.0},
     "M = 4, baseline and termination": {"num_experts": 4, "baseline_weight": 1.0},
@@ -203,7 +200,6 @@ _ALL = (
     Preset("gate-drive-small", "Sec. 6", CONTINUAL, "digits", _DIGITS, (4,), Dims(7, 3, 60), {}, (WEAK, STRONG)),
 )  # fmt: skip
 
-# The papers' presets by name, followed by their small versions.
 PRESETS: dict[str, Preset] = {preset.name: preset for preset in _ALL}
 SMALL_PRESETS = tuple(preset for preset in _ALL if preset.name.endswith(SMALL))
 

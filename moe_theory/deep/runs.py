@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     import xarray as xr
 
 EVERY = 10  # rounds between checkpoints
-# Parameters that a paper's system ignores.
 WITHOUT_EFFECT = {
     CONTINUAL: Params._fields[Params._fields.index("policy") :],
     EDGE: ("balance_weight", "termination_threshold", "terminate", "accumulate_flags", "locality_power"),

@@ -109,9 +109,8 @@ def check_classes(data: DataSet, classes: tuple[int, ...]) -> None:
     is_alike = train.shape[1:] == test.shape[1:] and train.dtype == test.dtype
     if train.ndim != 4 or train.dtype not in (np.uint8, np.float32) or not is_alike:
         raise InvalidValueError(
-            f"images of {data.title} must have the same shape (n, h, w, c) in both splits, and be pixels in 0..255 "
-            f"(uint8) or features (float32), not {train.shape} of {train.dtype} and {test.shape} of {test.dtype}. "
-            "Convert them."
+            f"images of {data.title} must have the same shape (n, h, w, c) in both splits, and be uint8 pixels or "
+            f"float32 features, not {train.shape} of {train.dtype} and {test.shape} of {test.dtype}. Convert them."
         )
     number = len(data.class_names)
     if len(set(classes)) < len(classes) or not set(classes) <= set(range(number)):

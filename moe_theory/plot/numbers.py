@@ -30,8 +30,7 @@ def over(function: Callable[..., Values], inner: Values | None = None, /, **axes
     """Return the results of `function` over the `axes` as a dataset, with NaN for missing names.
 
     Args:
-        function: a function of a value of each axis, in order. It returns numbers by name, or arrays along the last of
-            the `inner` axes.
+        function: takes a value of each axis, and returns numbers by name, or arrays along the last of `inner` axes.
     """
     inner = inner or {}
     results = [function(*place) for place in itertools.product(*axes.values())]

@@ -108,7 +108,6 @@ def _formulas(words: str, scripts: Scripts, escape: Callable[[str], str]) -> str
 
 
 def _root_sign(match: re.Match[str]) -> str:
-    """Return a root sign and the radicand. A single word has no brackets."""
     bare = match[1][1:-1]
     return "√" + (bare if bare.isalnum() else match[1])
 

@@ -157,8 +157,7 @@ def _read(path: Path) -> Report:
     schema = document.get("schema")
     if schema != SCHEMA:
         raise DamagedError(
-            f"{path} has schema {shortened(schema)} and not {SCHEMA!r}, so it is not a report of this version. Rerun "
-            "the command that wrote it."
+            f"{path} has schema {shortened(schema)} and not this version's {SCHEMA!r}. Rerun the command that wrote it."
         )
     try:
         return Report.from_json(document)

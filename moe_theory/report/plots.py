@@ -142,10 +142,7 @@ def _planned(
         count = replicates or spec.replicates
         for option, value in options.items():
             if value is not None and not spec.takes(option):
-                raise InvalidValueError(
-                    f"the figure {paper} {spec.name} sets its {option} itself. Leave {option} out, or draw another "
-                    "figure."
-                )
+                raise InvalidValueError(f"the figure {paper} {spec.name} sets its {option} itself. Leave {option} out.")
         planned.append((spec, spec.setup(choice, count, seed, rounds=rounds, experts=experts)))
     return planned
 

@@ -1,7 +1,4 @@
-"""Runs of cells, and storage of results.
-
-Names are loaded on first use, because some of the files do not need JAX.
-"""
+"""Runs of cells, and storage of results."""
 
 import lazy_loader
 

@@ -70,8 +70,7 @@ def local(path: str | os.PathLike[str]) -> Path:
     """Return a path on this machine. Raises: OutputError for another store, such as s3://bucket/x."""
     if re.match(r"[A-Za-z][\w+.-]+:/", os.fspath(path)):
         raise OutputError(
-            f"{shortened(os.fspath(path))} is an address, not a folder. Name a local folder, and copy it to the "
-            "address when it is complete."
+            f"{shortened(os.fspath(path))} is an address, not a folder. Name a local folder, and copy it later."
         )
     return Path(path)
 

@@ -51,7 +51,6 @@ class _Pickler(pickle.Pickler):
         return self._name_of(obj)
 
     def reducer_override(self, obj: Any) -> Any:
-        """Leave out attributes of `functools.cached_property`."""
         kind = type(obj)
         attributes = getattr(obj, "__dict__", {})
         cached = [name for name in attributes if isinstance(getattr(kind, name, None), functools.cached_property)]
@@ -142,7 +141,6 @@ class Digests:
         return None
 
     def _reach(self, module: str) -> str:
-        """Return a digest of the files that a module imports, or "" for a notebook or a script."""
         return self._modules.reach(module) if has_file(module) else ""
 
     def _function(self, function: types.FunctionType) -> tuple[Any, ...]:
@@ -162,7 +160,6 @@ class Digests:
         return "function", function.__qualname__, code, self._reach(home), values
 
     def _globals(self, code: types.CodeType, namespace: dict[str, Any], is_in_file: bool) -> list[Any]:
-        """Return the values of the globals that a function names. Raises: InvalidValueError."""
         values = [namespace[name] for name in code.co_names if name in namespace]
         for constant in code.co_consts:
             if isinstance(constant, types.CodeType):

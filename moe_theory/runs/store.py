@@ -119,7 +119,6 @@ class Store:
 
     @contextlib.contextmanager
     def _using(self, file: Path, verb: str) -> Iterator[sqlite3.Connection]:
-        """Yield the database in a file. Raises: OutputError."""
         with self._lock:
             try:
                 if file not in self._databases:

@@ -37,8 +37,7 @@ class WorkerPool:
         different = difference(there, local, CODE)
         if different:
             raise InvalidValueError(
-                f"the workers of {self.description} have {different}. Install the versions of this process on their "
-                "machines."
+                f"the workers of {self.description} have {different}. Install this process's versions there."
             )
         return there
 

@@ -72,8 +72,8 @@ def to_netcdf(data: xr.Dataset, path: Path) -> None:
     for name, variable in data.items():
         if variable.nbytes > MAX_NETCDF_BYTES:
             raise InvalidValueError(
-                f"{name} has {variable.nbytes / 1e9:.1f} GB, but netCDF 3 allows 2 GiB per variable. Keep statistics, "
-                "or write to_xarray() as Zarr."
+                f"{name} has {variable.nbytes / 1e9:.1f} GB, but netCDF 3 allows 2 GiB. Keep statistics, or write "
+                "to_xarray() as Zarr."
             )
     with whole_set(path.parent, [path.name]) as temporaries:
         data.to_netcdf(temporaries[path.name], engine="scipy", format="NETCDF3_64BIT")

@@ -222,13 +222,11 @@ class Results:
         coverage = self.coverage
         return MissingError(
             f"{self.store.folder}: {coverage.chunks} of {coverage.of_chunks} chunks exist{enclosed(' (', words, ')')}. "
-            "Rerun the same `moe-theory sweep` command to compute the others, or use partial=True for statistics of "
-            "the existing chunks."
+            "Rerun the same `moe-theory sweep` command to compute the others, or accept missing ones by partial=True."
         )
 
 
 def _statistics(pieces: Sequence[np.ndarray], quantiles: Sequence[float]) -> Float[np.ndarray, "R ... S"]:
-    """Return the statistics of a cell's chunks (R, ..., B) in float64, with exact quantiles."""
     wide: list[Any] = [piece.astype(np.float64, order="C") for piece in pieces]
     with np.errstate(invalid="ignore", over="ignore"):  # values or their squares may not be finite
         merged = moments.merge([moments.over_replicates(piece) for piece in wide])

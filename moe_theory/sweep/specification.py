@@ -180,8 +180,7 @@ class Specification:
         num_cells = math.prod(axis.num_values for axis in axes)
         if num_cells > MOST_CELLS:
             raise DeclarationError(
-                f"the axes span {shortened(num_cells)} cells, above {MOST_CELLS}. Shorten or zip axes, or split the "
-                "sweep."
+                f"the axes span {shortened(num_cells)} cells, above {MOST_CELLS}. Shorten or zip axes."
             )
         stride = self.record_every
         if stride is None:
@@ -206,7 +205,6 @@ class Specification:
 
     @property
     def _labels(self) -> set[str]:
-        """Labels in the results, apart from zips and quantities."""
         dims = itertools.chain.from_iterable(
             observable.axes for observable in vocabulary_of(self.system).system.observables.values()
         )
@@ -226,7 +224,7 @@ class Specification:
         if len(set(map(len, columns.values()))) != 1:
             raise DeclarationError(
                 f"the zip {name} needs names that vary together, but {', '.join(lengths) or 'has none'}. Give lists of "
-                "equal length, or drop the zip."
+                "equal length."
             )
 
 

@@ -1,7 +1,4 @@
-"""Systems that specifications can name, with their sizes, parameters, readings, choices and observables.
-
-Specifications and tasks are plain data. They name systems, and write functions in users' files as FILE:NAME.
-"""
+"""Systems that specifications can name, with their sizes, parameters, readings, choices and observables."""
 
 import dataclasses
 import functools
@@ -178,8 +175,7 @@ def _scalar(place: str, function: Callable[[State, Info], Array]) -> Callable[[S
         value = jnp.asarray(function(state, info), float)
         if value.shape != ():
             raise InvalidValueError(
-                f"{place} returns an array of shape {value.shape}, but one replicate's round must give one number. "
-                "Return a sum, a mean or one entry.",
+                f"{place} returns an array of shape {value.shape}, not one number. Return a sum, a mean or one entry.",
                 argument="observables",
             )
         return value

@@ -1,7 +1,4 @@
-"""Values for the names in a specification, in plain Python with one type per name.
-
-pydantic checks them, and its errors become one line.
-"""
+"""Values for the names in a specification, in plain Python with one type per name."""
 
 import functools
 import math

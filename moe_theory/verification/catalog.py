@@ -1,8 +1,7 @@
 """Statements and claims of the installed papers, read from files without an import of papers or JAX.
 
 A statement combines its texts in TOML with the paper's `index.json`, which has roles, kinds, free parameters, and a
-digest of the paper's Python files. If the index is outdated or the paper is already imported, statements come from the
-modules.
+digest of the paper's Python files. If the index is outdated or the paper is imported, statements come from the modules.
 """
 
 import dataclasses
@@ -61,10 +60,9 @@ def statements(pattern: str = "*") -> Listing[Statement]:
 
     Args:
         pattern: a name such as "continual.lemma-8", which may be the common start of several cases or omit the paper,
-            or a glob over names. It can also be the paper's own "Lemma 11" or "continual.Lemma 11", a paper's name, or
-            a claim's id.
-    Raises: UnknownNameError if nothing matches. DeclarationError for an unreadable text. DamagedError for an unreadable
-        index.
+            or a glob over names. Or the paper's own "Lemma 11" or "continual.Lemma 11", a paper's name, or a claim's
+            id.
+    Raises: UnknownNameError if nothing matches. DeclarationError or DamagedError for an unreadable text or index.
 
     Examples:
         >>> import moe_theory as mt

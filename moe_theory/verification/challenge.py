@@ -451,8 +451,8 @@ class RegionSearch:
             return []
         allowed_good = self._table(singles, good)
         allowed_bad = self._table(singles, list(bad))
-        # The number of good settings that a pair of bounds allows, or -1 if it allows a bad one. A single bound is
-        # paired with itself.
+        # Number of good settings that a pair of bounds allows, or -1 if it allows a bad one. Single bounds are equal
+        # pairs.
         scores = np.where(allowed_bad @ allowed_bad.T, -1, allowed_good.astype(int) @ allowed_good.T)
         alone = scores.diagonal()
         if alone.max() >= 0:

@@ -1,7 +1,4 @@
-"""Criteria, which test claims: samples, the compared values, and the decision of an interim analysis.
-
-`verification.judgement` contains the statistics.
-"""
+"""Criteria, which test claims: samples, the compared values, and the decision of an interim analysis."""
 
 import dataclasses
 import math
@@ -46,8 +43,7 @@ class Samples(NamedTuple):
             return self
         if earlier.observed.shape[1] != self.observed.shape[1]:
             raise DeclarationError(
-                f"observe gave {self.observed.shape[1]} components, and {earlier.observed.shape[1]} for the "
-                "replicates before"
+                f"observe returned {self.observed.shape[1]} components, but {earlier.observed.shape[1]} before"
             )
         pairs: Any = zip(earlier, self, strict=True)
         parts: Any = (None if now is None else np.concatenate([before, now]) for before, now in pairs)
@@ -215,8 +211,7 @@ class Identity(Criterion):
     def decide(self, samples: Compared, error: float) -> Decision:
         """Decide. The interval is from 0 to the largest error.
 
-        The smallest discrepancy is the frequency of violations at which one appears with probability 1 - `error`
-        (binomial).
+        The smallest discrepancy is the frequency of violations at which one appears with probability 1 - `error`.
         """
         largest = self._measured(samples)[0]
         worst = int(np.argmax(largest))
@@ -324,8 +319,7 @@ class LimitProbability(_Limit, _OfEvents):
 class Rate(Criterion):
     """Test that the slope of log means over a log grid is at least, at most or close to the claimed exponent.
 
-    A grid supports the exponent if both the whole grid and the end closest to the limit show it. Only that end can
-    refute it.
+    The whole grid and the end closest to the limit must both support the exponent, but only that end can refute it.
     """
 
     kind = "rate"

@@ -94,10 +94,7 @@ class _Parameters:
         self.dims = run.dims
 
     def __getattr__(self, field: str) -> Any:
-        raise DeclarationError(
-            f"it is declared exact, but reads {field} of {self._name!r}, which depends on random numbers. Leave out "
-            "`exact`."
-        )
+        raise DeclarationError(f"it is declared exact, but reads random {field} of {self._name!r}. Leave out `exact`.")
 
 
 def collect(claim: Claim, runs: Runs, num_replicates: int) -> Samples:
@@ -188,8 +185,7 @@ def _observed(claim: Claim, runs: Runs, num_replicates: int) -> np.ndarray:
         array = array[:, None]
     if array.ndim != 2 or len(array) != num_replicates:
         raise DeclarationError(
-            f"observe returned shape {np.shape(values)}. It must return one row per replicate, ({num_replicates},) or "
-            f"({num_replicates}, components)"
+            f"observe returned shape {np.shape(values)}, not ({num_replicates},) or ({num_replicates}, components)"
         )
     return _finite("observe", array)
 

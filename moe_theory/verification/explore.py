@@ -1,7 +1,4 @@
-"""A map of settings in which a claim holds, from verdicts over a grid of one or two parameters.
-
-Each point has a separate verdict at its share of the error.
-"""
+"""A map of settings in which a claim holds, from verdicts over a grid of one or two parameters."""
 
 import dataclasses
 import functools

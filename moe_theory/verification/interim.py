@@ -39,8 +39,7 @@ def alpha_spent(error: float, number: int) -> float:
 def examine(claim: Claim, samples: Samples, labels: list[str], error: float, blank: Verdict) -> tuple[Verdict, Look]:
     """Return `blank` with the results of these samples, and the interim analysis.
 
-    Intervals that hold at all interim analyses together have the error of `blank`. Others have `error`, the share of
-    this analysis.
+    Intervals that hold at all interim analyses together have the error of `blank`. Others have `error`.
     """
     criterion = claim.criterion
     compared = criterion.compared(samples, claim.ranges, claim.is_computed, blank.error)

@@ -82,8 +82,7 @@ def student_intervals(samples: Float[np.ndarray, "B V"], scheme: Scheme) -> Inte
     """Return intervals of the V means by t. Ends are infinite if t cannot be trusted.
 
     To first order, skewness g shifts the critical value c of t by g (2 c^2 + 1)/(6 sqrt(n)), which grows as the error
-    falls (Hall, The Bootstrap and Edgeworth Expansion, 1992, Sec. 2.6). Both ends move out by `CAUTION` times this
-    shift.
+    falls (Hall, The Bootstrap and Edgeworth Expansion, 1992, Sec. 2.6). Both ends move out by `CAUTION` times this.
     """
     mean, standard_error = mean_and_error(samples)
     shift, doubts = _trust_in_t(samples, scheme.critical)
@@ -236,8 +235,7 @@ def slope_weights(abscissa: Float[np.ndarray, " V"], places: Any = slice(None)) 
 def contrast_samples(values: Float[np.ndarray, "B V"], weights: Float[np.ndarray, "C V"]) -> Float[np.ndarray, "B C"]:
     """Return a number per replicate whose mean is sum_v a_v log(mean_v), for each row a of the weights.
 
-    By the delta method a replicate deviates by sum_v a_v (value_v / mean_v - 1). The scatter of these terms is the
-    error.
+    By the delta method a replicate deviates by sum_v a_v (value_v / mean_v - 1), whose scatter is the error.
     """
     means = values.mean(axis=0)
     if not np.all(means > 0):

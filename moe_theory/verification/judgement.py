@@ -180,8 +180,8 @@ def judge_limit_probability(
     The failure probability must tend to 0. The claim is SUPPORTED if this probability is at most the margin at the end,
     falls over the last two decades or stays within the margin there, and is nowhere there provably lower than at the
     end. The claim is REFUTED if the probability is above the margin at the end, and falls over the last two decades
-    with an exponent below `SLOWEST_FALL` or not at all. All other cases stay open. The intervals are Clopper and
-    Pearson's, and simultaneous.
+    with an exponent below `SLOWEST_FALL` or not at all. Other cases stay open. Clopper-Pearson intervals are
+    simultaneous.
 
     So a fall like 1/log(1/x) below x = 1e-10 counts as no fall.
     """
@@ -234,7 +234,6 @@ def _detectable_limit(margin: float, count: int, error: float, least_ratio: floa
 
 
 def _detectable_probability(claimed: float, count: int, error: float, sign: int) -> float:
-    """Return the excess over `claimed` that is refuted with probability `POWER`, or NaN."""
     counts = np.arange(count + 1)
     low, high = clopper_pearson(counts, count, error)
     refuting = counts[low > claimed] if sign > 0 else counts[high < claimed]

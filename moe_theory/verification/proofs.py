@@ -30,8 +30,7 @@ def require_proof(path: str, kind: str, name: str) -> None:
         reason = output_fault(kind, ended.returncode, ended.stdout, ended.stderr)
     if reason:
         raise DeclarationError(
-            f"{name} is not proved: its {kind}, {path}, fails a check ({reason}). Correct the program, or remove it "
-            "from the statement."
+            f"{name} is not proved: its {kind}, {path}, fails a check ({reason}). Correct or remove the program."
         )
 
 

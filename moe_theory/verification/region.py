@@ -45,8 +45,7 @@ class _Ranged:
         low, high = self.ends
         if not (math.isfinite(low) and math.isfinite(high) and low < high):
             raise DeclarationError(
-                f"free {self.name}: its lower end {shown(low)} must be below its upper end {shown(high)}. Change one "
-                "of them."
+                f"free {self.name}: its lower end {shown(low)} must be below its upper end {shown(high)}. Change one."
             )
 
     def at(self, place: float) -> Number:

@@ -40,8 +40,7 @@ def compute_there(task: ChunkTask) -> tuple[Outcome, float]:
         if key != task.key:
             raise InvalidValueError(
                 f"the worker on {platform.node()} has another processor, other versions, or other code of claim "
-                f"{task.claim}, so its samples would differ. Install the same code on the workers' machines, and "
-                "restart the workers."
+                f"{task.claim}, so its samples would differ. Install the same code there, and restart the workers."
             )
         (cell,) = (cell for cell in experiment.cells_under(reading) if cell.name == task.cell)
         return timed_chunk(Chunk(cell, task.replicates, task.num_kept), task.seed)
@@ -80,7 +79,6 @@ def remote_calls(study: Study) -> Callable[[Chunk], Call]:
 def _study_of(
     id: str, reading: str, settings: tuple[tuple[str, Any], ...], seed: int, is_x64: bool
 ) -> tuple[Group, str]:
-    """Return a claim's study and the key of its samples."""
     try:
         claims = registry.select_claims([id])
         (paper_reading,) = registry.select_readings(claims[0].paper, [reading])

@@ -64,8 +64,7 @@ def verify(
         budget: seconds. Afterwards no run begins, simulations are abandoned, and open claims stay INCONCLUSIVE.
         settings: parameters by name, in addition to each reading's choices.
         system: your own algorithm, given as parts by their names in the paper's `system`, such as {"router": mine}, or
-            as "FILE:NAME" of such a mapping. Its verdicts cannot be published, and claims that do not apply are
-            INAPPLICABLE.
+            as "FILE:NAME" of such a mapping. Its verdicts cannot be published, and some claims are INAPPLICABLE.
         folder: the folder of saved samples, from which a later call or `moe-theory verify --out FOLDER` resumes.
         executor: a `concurrent.futures.Executor` whose workers can import this package and the papers. It stays open,
             and measured runs stay in this process.
@@ -76,8 +75,7 @@ def verify(
     Returns: the verdicts, by claim and reading.
     Raises: UnknownNameError for an unknown claim, reading or part. InvalidValueError for an impossible argument, or
         workers whose samples would differ. WorkersError for unreachable or lost workers. DeclarationError for parts
-        that cannot run or a failing proof. DamagedError for a damaged record. OutputError for a folder that cannot be
-        written.
+        that cannot run or a failing proof. DamagedError for a damaged record. OutputError for an unwritable folder.
 
     Examples:
         >>> from moe_theory.verification import verify

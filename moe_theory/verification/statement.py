@@ -96,8 +96,7 @@ class Declared(Statement):
             raise DeclarationError(f"statement {shortened(self.id)} of {self.paper}: its id must be {ID_WORDS}.")
         if not (self.where and self.says):
             raise DeclarationError(
-                f"statement {self.id} of {self.paper}lacks where=... or claim=.... Give its place in the paper and "
-                "what it states."
+                f"statement {self.id} of {self.paper}give where=... (its place) and claim=... (what it states)."
             )
         if (self.paper, self.id) in _DECLARED:
             raise DeclarationError(f"statement {self.id} of {self.paper} is already declared. Choose another id.")
@@ -142,8 +141,7 @@ class Declared(Statement):
             hypotheses: further hypotheses, by id if `paper.toml` has their sentences.
             instead: id of the claim that holds if this one does not.
             exact: whether the claim has no randomness, as for algebra, enumeration or a constructed instance.
-        Raises: DeclarationError for an unknown role, a claim without a sentence, an incomplete declaration, or a taken
-            id.
+        Raises: DeclarationError for an unknown role, a missing sentence, an incomplete declaration, or a taken id.
         """
         claim_role = _role_named(role, id)
         selection = runs if isinstance(runs, Selection) else Selection(runs, None)
@@ -333,7 +331,6 @@ def _role_named(role: str, id: str) -> Role:
 
 
 def _ranges_of(criterion: Criterion, function: Callable[..., Any]) -> dict[str, Range]:
-    """Return the known ranges of a claim's numbers, by name."""
     ranges = {
         "predicted": range_of(criterion.value),
         "scale": range_of(criterion.scale),

@@ -20,12 +20,11 @@ claims are undecided, and without a clause also under untested readings.
 
 A search extends the status to the free parameters. A statement that holds at the recorded setting but fails elsewhere
 is amended if a declared or found clause excludes all failures, and otherwise false. A statement that is false at the
-recorded setting is amended if the search found settings where it holds and such a clause, unless it has a disproof and
-declares no clause.
+recorded setting is amended if the search found settings where it holds and a clause, unless it has a disproof and
+declares none.
 
 A status is proved if a disproof or proof agrees with the claims. It has a caveat if the proof assumes more than the
-paper. It is exact if the deciding claims have no randomness or a single instance refutes. Every other status is
-simulated.
+paper. It is exact if the deciding claims have no randomness or a single instance refutes. Others are simulated.
 
 An `intervention` removes the cause of a false statement, and a `suspect` removes another possible cause. The cause is
 isolated if every intervention restores the statement and no suspect does. A disproof exhibits the failing line. A
@@ -192,7 +191,6 @@ def _broken(statement: Statement, finding: Finding | None) -> Finding | None:
 
 
 def _status_without_claims(statement: Statement) -> StatementStatus:
-    """Return the status of a statement without deciding verdicts."""
     if statement.untestable:
         return StatementStatus.NOT_TESTABLE
     if statement.undecided:

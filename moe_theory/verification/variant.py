@@ -59,8 +59,7 @@ def require_parts(variant: Variant, experiments: Iterable[Experiment]) -> None:
             if callable(printed_part) and not callable(part):
                 function = f"{printed_part.__module__}.{printed_part.__name__}"
                 raise InvalidValueError(
-                    f"{name}={shortened(part)} must be a function, like the paper's {function}. Change {name}, or "
-                    "leave it out.",
+                    f"{name}={shortened(part)} must be a function, like the paper's {function}. Change {name}.",
                     argument=name,
                 )
 

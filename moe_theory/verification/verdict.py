@@ -272,9 +272,7 @@ class Proof(JsonRecord):
 
     @classmethod
     def of(cls, path: str) -> "Proof":
-        """Return the proof in a file's docstring: title, and paragraphs, also after "Robust:", "Objection:" or
-        "Caveat:".
-        """
+        """Return the proof in a file's docstring, including paragraphs after "Robust:", "Objection:" and "Caveat:"."""
         _, *opened = source_of(path).split('"""', 2)
         if len(opened) < 2:
             raise DeclarationError(f"{path} has no docstring. Begin the file with the proof's title and text.")

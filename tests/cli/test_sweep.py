@@ -105,7 +105,7 @@ def test_parts_write_no_results_before_all_are_there(ran, specification, tmp_pat
     out = tmp_path / "run"
     assert "3 computed" in ran("sweep", specification, "--out", out, "--part", "1/2").out
     assert not (out / "results.nc").exists()
-    assert "computes the others" in ran("sweep", "show", out).out
+    assert "for the others" in ran("sweep", "show", out).out
     ran("sweep", specification, "--out", out, "--part", "2/2")
     assert "0 computed, 6 reused" in ran("sweep", specification, "--out", out).out
     assert (out / "results.nc").read_bytes() == (finished / "results.nc").read_bytes()

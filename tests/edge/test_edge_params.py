@@ -327,7 +327,7 @@ def test_a_policy_is_a_function_of_scores():
     name: Any = "adaptive"
     refused(r"policy='adaptive' must be a function .* policies\.adaptive", edge.system, DIMS, name)
     tall = edge.system(DIMS, lambda outputs, *_: outputs[:, None])
-    message = r"the router returned scores of shape \(3, 1\). It must return one score per expert, in shape \(3,\)"
+    message = r"the router returned scores of shape \(3, 1\), not one per expert: \(3,\)"
     refused(message, mt.simulate, tall, ROOT, PARAMS, 2)
     state, info = mt.simulate(edge.system(ALONE, lambda outputs, *_: outputs * np.nan), ROOT, PARAMS, 3)
     assert int(state.dropped) == 0

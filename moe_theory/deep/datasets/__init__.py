@@ -44,7 +44,6 @@ def load_digits() -> DataSet:
     )
 
 
-# Loaders by name.
 DATASETS: dict[str, Loader] = {
     "digits": Loader("digits", lambda _: load_digits()),
     "mnist": Loader("MNIST", published.load_mnist, published.MNIST.files),
@@ -79,8 +78,8 @@ def read_folder(folder: Path | str, preferred: str = "") -> DataSet:
             return load(name, place)
     titles = ", ".join(loader.title for loader in loaders.values() if loader.files != folders.FILES)
     raise MissingError(
-        f"there is no data set in {place}. Name a folder with the published files of {titles}, or images in "
-        "train/CLASS and test/CLASS."
+        f"there is no data set in {place}. It needs the published files of {titles}, or images in train/CLASS and "
+        "test/CLASS."
     )
 
 

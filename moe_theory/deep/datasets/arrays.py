@@ -28,8 +28,7 @@ def from_arrays(
 
     Args:
         class_names: names of the classes 0, 1, ..., by default their numbers.
-    Raises: InvalidValueError for arrays that do not fit together, numbers that are not finite, or labels without a
-        class.
+    Raises: InvalidValueError for arrays that do not fit together, non-finite numbers, or labels without a class.
 
     Examples:
         >>> import numpy as np
@@ -54,8 +53,7 @@ def from_arrays(
     if class_names is None and num_classes > 2 * max(num_present, 2):
         raise InvalidValueError(
             f"labels go up to {highest}, but only {num_present} of these {num_classes} classes have training data. "
-            "Renumber them from 0, for example with np.unique(labels, return_inverse=True)[1], or remove the data of "
-            "the last classes.",
+            "Renumber them from 0, for example with np.unique(labels, return_inverse=True)[1].",
             argument="labels",
         )
     if pixels[0].shape[1:] != pixels[1].shape[1:] or pixels[0].dtype != pixels[1].dtype:

@@ -38,8 +38,7 @@ STATEMENTS = {figure.id: statement(figure.id, module=__name__) for figure in FIG
 def claim_below(figure: Figure, panel: str, rival: str) -> None:
     """Claim that in most runs on the same tasks every number of experts ends below its rival.
 
-    The rival for "moe" is one expert. The rival for "termination" is the same number of experts without termination of
-    the gate updates.
+    The rival for "moe" is one expert. The rival for "termination" is the same number of experts without termination.
     """
     metric = METRICS[panel]
     terminated = experiments.of_experts(metric, figure.sizes, terminate=True)
