@@ -82,7 +82,6 @@ def cluster_option(action: str) -> Decorator:
 
 
 def set_option(target: str) -> Decorator:
-    """Return --set NAME=VALUE, which changes `target`."""
     words = f"Set a parameter in addition to {target}. Repeatable, or separate by commas."
     return click.option("--set", "settings", cls=Listed, metavar="NAME=VALUE", help=words)
 
@@ -93,8 +92,6 @@ def out_option(content: str, default: str | None = None, default_words: str | No
 
 
 def json_option(document: str) -> Decorator:
-    """Return --json, which `output.show_document` reads."""
-
     def keep(context: click.Context, option: click.Parameter, value: bool) -> None:
         context.meta[JSON] = value
 

@@ -66,12 +66,10 @@ def print_lines(console: "Console", *lines: object) -> None:
 
 
 def damaged_lines(damaged: Mapping[str, str]) -> list[str]:
-    """Return a line on each of the first damaged entries."""
     return [f"damaged, computed again: {name}: {damaged[name]}" for name in list(damaged)[:MOST_DAMAGED]]
 
 
 def show_document(document: "Document") -> None:
-    """Print a document, in JSON on request."""
     console = open_console()
     if wants_json():
         click.echo(json.dumps(document.to_json(), indent=2))

@@ -92,7 +92,6 @@ def split_step(step: Callable[[Any, Any, Any], Any], key: Any, state: Any, param
 
 
 def require_counted(state: Any, added: list[int | None]) -> None:
-    """Raise DeclarationError unless a step adds 1 to its state's `round`."""
     step_by = added[place_of_round(state)]
     if step_by == 1:
         return
@@ -133,7 +132,6 @@ def _function_of(closed: Any, inputs: list[Any], outputs: list[Any], equations: 
 
 
 def place_of_round(state: Any) -> Any:
-    """Return the index of the state's leaf `round`, or None if `round` is not a leaf."""
     structure = jax.tree.structure(state)
     place = jax.tree.unflatten(structure, list(range(structure.num_leaves))).round
     return place if isinstance(place, int) else None

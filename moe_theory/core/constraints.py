@@ -98,8 +98,6 @@ class Squared:
 
 @dataclasses.dataclass(frozen=True)
 class AtMost:
-    """A number that is at most another field of the same tuple."""
-
     other: str
     why: str
 
@@ -170,7 +168,6 @@ def _require_allowed(constraints: Sequence[Any], name: str, value: Any, number: 
 
 
 def check_sizes(dims: Any) -> None:
-    """Raise InvalidValueError for static sizes that violate a constraint, except an allowed None."""
     values = {name: getattr(dims, name) for name in _constraints(type(dims))}
     for name, value in values.items():
         if value is None and type(None) in get_args(hints_of(type(dims))[name]):
@@ -230,7 +227,6 @@ def require_overparameterized(num_features: Features, num_samples: Size) -> None
 
 
 def require_ordered(values: Mapping[str, Any], lower: str, upper: str, why: str) -> None:
-    """Raise InvalidValueError if any value of `lower` is above the value of `upper`."""
     if not {lower, upper} <= values.keys():
         return
     try:

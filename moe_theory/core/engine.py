@@ -124,7 +124,6 @@ def require_one_round(rounds: Any) -> None:
 
 
 def platform_of(keys: Any, state: Any, params: Any) -> str | None:
-    """Return the platform on which `run` runs, or None inside a program that is being traced."""
     words = jax.random.key_data(keys)  # traced inside a program even if the keys themselves are known
     if not is_known((words, state, params)):
         return None

@@ -125,7 +125,6 @@ def shown(value: Any) -> str:
 
 
 def text_of(value: Any) -> str:
-    """Return a text unchanged, and the shortest text of a number."""
     if isinstance(value, str):
         return value
     return shown(value)

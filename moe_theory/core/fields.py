@@ -39,7 +39,6 @@ def named_by(symbol: str, cls: type) -> str:
 
 
 def fields_beside(cls: type) -> list[Field]:
-    """Return the fields of a class and of the `Params` and `Dims` in its module."""
     beside = vars(inspect.getmodule(cls))
     classes = dict.fromkeys([cls, *(beside[name] for name in ("Params", "Dims") if name in beside)])
     return list(itertools.chain.from_iterable(map(fields_of, classes)))

@@ -14,7 +14,6 @@ _BEGUN: dict[int, tuple[Any, bytes]] = {}  # reference and digest, by the `id` o
 
 
 def digest_of(key: Any, names: Any = ()) -> bytes | None:
-    """Return the digest of a root key and its replicates, or None if they are traced."""
     words = jax.random.key_data(key)  # traced inside a program even if the key itself is known
     if not is_known(words):
         return None
@@ -31,7 +30,6 @@ def remember(state: Any, digest: bytes | None) -> None:
 
 
 def require_same(state: Any, digest: bytes | None) -> None:
-    """Raise InvalidValueError for a state that came from another key or other replicates."""
     if state is None or digest is None:
         return
     key = _BEGUN.get(id(state.round))

@@ -256,7 +256,6 @@ def find_spec(module: str) -> importlib.machinery.ModuleSpec | None:
 
 @functools.cache
 def find_paper(name: str) -> Paper:
-    """Return the installed paper of this name without importing any other."""
     if not _entry_points():
         raise DeclarationError(NONE_INSTALLED)
     if name not in _entry_points():

@@ -202,7 +202,6 @@ def _repeat(times: Any, body: Callable[[Any, Any], Any], carry: Any) -> Any:
 
 
 def whole_blocks(num_rounds: int, stride: int) -> Blocks:
-    """Return full blocks for a whole number of strides."""
     count = num_rounds // stride
     if stride > ROUNDS_AHEAD:
         return Blocks(_largest_divisor(stride, ROUNDS_AHEAD), count, 0)

@@ -224,7 +224,6 @@ def recorded_rounds(num_rounds: int, record_every: int = 1) -> np.ndarray:
 
 
 def check_run(num_rounds: int, record_every: int) -> None:
-    """Raise InvalidValueError unless `num_rounds` and `record_every` are whole numbers of at least 1."""
     for name, value in (("num_rounds", num_rounds), ("record_every", record_every)):
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
             raise InvalidValueError(
@@ -351,7 +350,6 @@ def _named(leaf: Any) -> Any:
 
 
 def require_round(shapes: Any) -> None:
-    """Raise DeclarationError unless the state's field `round` is a single whole number."""
     way_out = "Use a NamedTuple with a `round` that is jnp.int32(0) in `init` and grows by 1 in every `step`."
     if not hasattr(shapes, "round"):
         kind = "an array" if hasattr(shapes, "dtype") else f"a {shortened(type(shapes).__name__)}"

@@ -117,7 +117,6 @@ def orthonormal_in_loop(vectors: Float[Array, "n d"], floor: Float[Array, " n"])
 
 
 def require_orthogonal(signal_law: Any, num_signals: Any, num_features: int) -> None:
-    """Raise InvalidValueError if there are too many signals for all to be orthogonal."""
     if np.any((np.asarray(signal_law) == ORTHOGONAL) & (np.asarray(num_signals) > num_features)):
         raise InvalidValueError(
             f"signal_law={ORTHOGONAL} (orthogonal) allows at most num_features={num_features} signals, not "
@@ -159,7 +158,6 @@ def check_arrival(num_tasks: int, arrival: Any) -> None:
 
 
 def is_valid_arrival(num_tasks: int, arrival: Arrival) -> Bool[Array, ""]:
-    """Return whether the task is in the pool and all features are finite."""
     return jnp.any(jnp.arange(num_tasks) == arrival.task) & jnp.all(jnp.isfinite(arrival.features))
 
 

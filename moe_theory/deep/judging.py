@@ -211,7 +211,6 @@ def resized(
 
 
 def thinned(data: DataSet, default: int | None, test_images: int | None) -> DataSet:
-    """Return the data set with `test_images` evenly spread test images, or all for None."""
     total = len(data.test.labels)
     if test_images is not None and not 1 <= test_images <= total:
         raise InvalidValueError(

@@ -86,12 +86,10 @@ def with_expert(stack: Stack, index: Int[Array, ""], one: Stack) -> Stack:
 
 
 def num_experts(stack: PyTree) -> int:
-    """Return M of a stack with leaves (M, ...)."""
     return jax.tree.leaves(stack)[0].shape[0]
 
 
 def num_parameters(weights: Weights) -> int:
-    """Return the number of trained parameters. For a stack, all experts count."""
     return sum(leaf.size for leaf in jax.tree.leaves(weights.params))
 
 

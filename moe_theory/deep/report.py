@@ -113,7 +113,6 @@ def _shown(measure: str, estimate: Estimate, sign: str = "") -> str:
 
 
 def magnitudes(summary: Summary) -> tuple[str, str]:
-    """Return lines on sigma_0 and the gate drive."""
     return (
         f"sigma_0, of an element of the normalised mean images across tasks: variance {summary.variance:.3g}, "
         f"deviation {summary.deviation:.3g}",

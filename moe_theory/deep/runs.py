@@ -139,7 +139,6 @@ def run_plan(
     num_threads: int = 2,
     replicates: range | None = None,
 ) -> Runs:
-    """Run cells that are not stored yet, and return the records of all cells."""
     cells = plan.params()
     seeds = range(plan.replicates) if replicates is None else replicates
     shared = _Shared(plan, progress)

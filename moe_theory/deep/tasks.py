@@ -103,7 +103,6 @@ def pool_of(source: Source, classes: tuple[int, ...]) -> Pool:
 
 
 def check_classes(data: DataSet, classes: tuple[int, ...]) -> None:
-    """Raise InvalidValueError unless these classes of the data set can be tasks."""
     train = data.train.pixels
     test = data.test.pixels
     is_alike = train.shape[1:] == test.shape[1:] and train.dtype == test.dtype

@@ -45,7 +45,6 @@ class Setup:
         return run_cells(listed, self.replicates, seed=self.seed, progress=self.progress, what=self.name)
 
     def require_settings_used(self) -> None:
-        """Raise InvalidValueError if the figure overrides a setting."""
         decided = set.intersection(*self.overrides) if self.overrides else set()
         for name in asked_of(self.reading)[1]:
             if name in decided:

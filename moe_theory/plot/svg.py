@@ -22,7 +22,6 @@ REAL = re.compile(r"-?\d+\.\d+")
 
 
 def written(figure: "Figure", metadata: dict[str, str | None]) -> str:
-    """Return a figure as an SVG document without a background."""
     document = io.BytesIO()
     figure.savefig(document, format="svg", backend=f"module://{__name__}", metadata=metadata, transparent=True)
     text = CONTROL.sub("\N{REPLACEMENT CHARACTER}", document.getvalue().decode())

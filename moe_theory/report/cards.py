@@ -149,7 +149,6 @@ def _recorded_labels(paper: str) -> dict[str, str]:
 
 
 def certainty(judgement: Judged, verdicts: Sequence[Verdict], folder: Path | None, failing: Sequence[str]) -> str:
-    """Return how certain a status is, in words."""
     sentences = [*_known_by(judgement, verdicts), challenge.search_sentence(judgement)]
     if failing:
         names = listed([name.partition(".")[2] for name in failing])

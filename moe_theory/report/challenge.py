@@ -13,7 +13,6 @@ _UNFLIPPED = {"break": "no counterexample", "rescue": "not found to hold"}
 
 
 def headline(search: Challenge) -> str:
-    """Return the search's result in words."""
     if search.flips:
         return " and ".join(f"{_FLIPPED[search.sought]} at {placed(flip.setting)}" for flip in search.flips)
     words = f"{_UNFLIPPED[search.sought]} at {_count(search.settings, 'setting')}"

@@ -37,7 +37,6 @@ def html(value: Any) -> str:
 
 
 def plot(verdict: Verdict) -> "Figure":
-    """Return a verdict's picture."""
     return panels.figure_of(verdict)
 
 

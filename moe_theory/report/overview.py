@@ -118,7 +118,6 @@ def status_of(panel: Panel) -> str | None:
 
 
 def replacement_holds(panel: Panel) -> bool:
-    """Return whether the recorded run supports the panel's correction."""
     paper = panel.right.partition(".")[0]
     run = recorded.read().get(paper)
     verdict = run and run.of(panel.right).get(select_readings(paper, None)[0].name)

@@ -93,7 +93,6 @@ def card(
     shown_claim: str = "",
     target: Target,
 ) -> str:
-    """Return a statement's card in Markdown."""
     statement = judgement.statement
     of_claim = (verdict for verdict in verdicts if verdict.claim == shown_claim)
     displayed = next(of_claim, None) or wording.decisive(judgement, verdicts)
@@ -129,7 +128,6 @@ def html_card(judgement: Judged, verdicts: Sequence[Verdict]) -> Markup:
 
 @functools.cache
 def templates() -> "jinja2.Environment":
-    """Return the templates of all pages."""
     import jinja2
 
     environment = markdown.environment(loader=jinja2.PackageLoader("moe_theory.report"))

@@ -72,7 +72,6 @@ def draw(results: Results, path: str | Path) -> Path:
 
 
 def can_be_drawn(results: Results) -> bool:
-    """Return whether a sweep has an axis and a scalar observable."""
     return bool(results.sweep.grid.axes and scalars(results))
 
 
@@ -102,7 +101,6 @@ def _body(results: Results) -> dict[str, object]:
 
 
 def scalars(results: Results) -> list[str]:
-    """Return the names of scalar observables and closed forms."""
     return [name for name, quantity in results.sweep.quantities.items() if not quantity.axes]
 
 

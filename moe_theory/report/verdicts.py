@@ -143,8 +143,6 @@ def statements_document(standings: Sequence[Standing]) -> Document:
 
 
 def why_document(standings: Sequence[Standing], *, is_short: bool = True) -> Document:
-    """Explain the statuses of statements."""
-
     def body() -> list[dict[str, object]]:
         rows = []
         for standing in standings:

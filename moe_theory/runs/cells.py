@@ -254,13 +254,11 @@ def width_of(cell: Cell, num_replicates: int, width: int | None = None) -> int:
 
 
 def chunk_of(cell: Cell, index: int, num_replicates: int, width: int = BLOCK_WIDTH, first: int = 0) -> Chunk:
-    """Return chunk `index` of the replicates from `first` on. The last chunk is padded."""
     start = index * width
     return Chunk(cell, np.arange(first + start, first + start + width), min(width, num_replicates - start))
 
 
 def compute_chunk(chunk: Chunk, seed: int) -> Outcome:
-    """Return a chunk's final states and records on the host, without padding."""
     with chunk.cell.precision():
         cell = chunk.cell
         root = root_key(seed)

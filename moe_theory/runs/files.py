@@ -101,7 +101,6 @@ def plain(value: Any) -> Any:
 
 
 def sealed(document: Mapping[str, Any]) -> str:
-    """Return a JSON document with a digest."""
     plain = json.loads(json.dumps(document, allow_nan=False))
     return json.dumps({**plain, SEAL: digest(plain)}, indent=2) + "\n"
 

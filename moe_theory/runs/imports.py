@@ -44,7 +44,6 @@ class Modules:
         self._digests: dict[str, str] = {}
 
     def reach(self, module: str) -> str:
-        """Return a digest of all files that a module reaches."""
         if module not in self._digests:
             digests: dict[str, str] = {}
             waiting = [module]

@@ -19,7 +19,6 @@ _LOGGERS = ("distributed", "tornado.application")  # loggers that repeat errors 
 
 
 def pool_of(executor: Executor | None = None, dask: str | None = None, devices: int | None = None) -> WorkerPool:
-    """Return the workers of an executor or a Dask cluster, or local devices."""
     engines = {"executor": executor, "dask": dask, "devices": devices}
     names = [name for name, value in engines.items() if value is not None]
     if len(names) > 1:

@@ -36,7 +36,6 @@ INSTRUCTION_CAP = "--xla_cpu_max_isa="  # flag that makes different processors r
 
 
 def fingerprint(code: str = "") -> dict[str, str]:
-    """Return a fingerprint of the machine and the code."""
     parts = versions()
     options = jax.config.values
     return {
@@ -57,7 +56,6 @@ def difference(own: Mapping[str, str], meant: Mapping[str, str], names: Sequence
 
 
 def require_same(own: Mapping[str, str], meant: Mapping[str, str], what: str) -> None:
-    """Raise InvalidValueError if a worker would compute other numbers."""
     different = difference(own, meant)
     if different:
         raise InvalidValueError(

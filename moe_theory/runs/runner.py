@@ -38,7 +38,6 @@ _ABANDONED: weakref.WeakSet[Future[Any]] = weakref.WeakSet()  # workers keep run
 
 
 def has_abandoned() -> bool:
-    """Return whether abandoned tasks are running."""
     return any(not future.done() for future in _ABANDONED)
 
 
@@ -117,7 +116,6 @@ class Runner:
         return [Result(queue.job, task, future) for future, (queue, task) in running.items() if future.done()]
 
     def abandon(self) -> None:
-        """Cancel waiting tasks, and let running ones continue."""
         self._queues.clear()
         _ABANDONED.update(future for future in self._pending if not future.cancel())
         self._pending.clear()

@@ -52,7 +52,6 @@ class Store:
         self._is_checked = False  # whether this process's file was found intact
 
     def keys(self) -> set[str]:
-        """Return the keys of all saved results, including damaged ones."""
         return {key for _, (key,) in self._rows("SELECT key FROM results")}
 
     def get(self, key: str) -> bytes | None:
@@ -65,7 +64,6 @@ class Store:
         return None
 
     def intact(self, keys: Iterable[str]) -> set[str]:
-        """Read all results, and return the keys of undamaged ones."""
         saved = self.keys()
         return {key for key in keys if key in saved and self.get(key) is not None}
 

@@ -80,7 +80,6 @@ def to_netcdf(data: xr.Dataset, path: Path) -> None:
 
 
 def long_name(name: str, cls: type) -> str:
-    """Return the axis label of a parameter or size, which is its name and comment."""
     comment = next((field.comment for field in fields_beside(cls) if field.name == name), "")
     words = name.replace("num_", "number of ").replace("_", " ")
     return ", ".join(filter(None, (words, comment)))

@@ -27,7 +27,6 @@ class GridAxis(NamedTuple):
 
     @property
     def rows(self) -> list[tuple[tuple[str, Value], ...]]:
-        """Names and values at each place."""
         return [tuple(zip(self.columns, row, strict=True)) for row in zip(*self.columns.values(), strict=True)]
 
 

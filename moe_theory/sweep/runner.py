@@ -43,7 +43,6 @@ class Part(NamedTuple):
 
     @property
     def suffix(self) -> str:
-        """The end of the part's file name."""
         return f"-{self.number}-of-{self.num_parts}"
 
 

@@ -86,7 +86,6 @@ class Sweepable:
 
     @functools.cached_property
     def code(self) -> str:
-        """A digest of the code that decides the runs' numbers."""
         reads = {name: observable.read for name, observable in self.observables.items()}
         formulas = {form.name: (form.formula, form.read) for form in self.closed_forms}
         return code_digest(self.build, self.dims, self.params, self.choices, reads, formulas, compute_chunk)

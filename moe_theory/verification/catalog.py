@@ -127,7 +127,6 @@ def all_figure_titles() -> dict[str, dict[str, str]]:
 
 
 def figure_titles(paper: str) -> dict[str, str]:
-    """Return the titles of a paper's figures by name. Raises: UnknownNameError."""
     if paper == OVERVIEW:
         return {OVERVIEW: OVERVIEW_TITLE}
     if paper not in paper_names():

@@ -221,7 +221,6 @@ class RegionSearch:
 
     @property
     def is_compiled(self) -> bool:
-        """True if settings needed new programs."""
         return engine.num_programs() > self.num_programs
 
     @property

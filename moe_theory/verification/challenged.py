@@ -94,11 +94,9 @@ class Challenge(Shown):
 
     @property
     def is_thorough(self) -> bool:
-        """True if the search tried the recorded setting and both ends of every axis."""
         return self.settings + self.inadmissible > 2 * len(self.free)
 
     def restores(self, reading: str) -> bool:
-        """Return whether the search found a clause that restores the statement under a reading."""
         return self.clause is not None and reading in self.clause.readings
 
     def row(self) -> dict[str, Any]:
@@ -123,7 +121,6 @@ class Challenge(Shown):
         return read_record(cls, {**document, "flips": flips})
 
     def flips_under(self, reading: str) -> list[Flip]:
-        """Return the flips whose verdicts under a reading oppose the recorded setting's."""
         flips = []
         for flip in self.flips:
             statuses = [verdict.status for verdict in flip.under(reading)]

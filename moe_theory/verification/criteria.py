@@ -84,7 +84,6 @@ class Criterion:
     is_of_instances: ClassVar[bool] = False  # whether single replicates decide
 
     def complaints(self) -> Iterator[str]:
-        """Yield reasons why this criterion cannot decide."""
         if not self.margin >= 0:
             yield f"margin={self.margin} must be a number of at least 0."
         if self.trivial is not None and not self.may_be_trivial:

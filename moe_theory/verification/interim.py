@@ -103,7 +103,6 @@ class SequentialTest:
         return 0 if self.samples is None else self.samples.num_replicates
 
     def extend(self, runs: Runs, overflows: Mapping[str, str]) -> None:
-        """Add samples from further runs."""
         replicates = next(iter(runs.values())).replicates
         first = int(replicates[0])
         last = int(replicates[-1]) + 1

@@ -74,7 +74,6 @@ def scheme_for(samples: Float[np.ndarray, "B V"], error: float) -> Scheme:
 
 @functools.lru_cache(maxsize=4096)
 def student_tail(tail: float, freedom: int) -> float:
-    """Return the number that Student's t exceeds with probability `tail`."""
     return float(scipy.stats.t.isf(tail, freedom))
 
 

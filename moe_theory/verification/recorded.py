@@ -73,7 +73,6 @@ def kept_at(path: Path) -> Recorded:
 
 
 def judged_statements(pattern: str = "*") -> list[Judged]:
-    """Return the matching statements with their statuses in the recorded runs."""
     selected = statements(pattern)
     return judged_with_searches(selected, recorded_verdicts(selected))
 

@@ -16,7 +16,6 @@ _FIELD = re.compile(r"[A-Za-z_]\w{,40}", re.ASCII)
 
 
 def nan_for_null(value: float | None) -> float:
-    """Return a number, or NaN for null."""
     return math.nan if value is None else value
 
 

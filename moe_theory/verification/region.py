@@ -258,7 +258,6 @@ def varies(axis: FreeAxis, experiment: Any, cells: Sequence[str] | None = None) 
 
 
 def require_varies(axis: FreeAxis, experiment: Any) -> None:
-    """Raise DeclarationError unless the axis can vary in an experiment's runs."""
     if axis.is_built(experiment) and experiment.of is None:
         value = getattr(experiment.dims, axis.name, axis.ends[0])
         raise DeclarationError(

@@ -131,7 +131,6 @@ def select_readings(paper: str, names: Sequence[str] | None) -> list[ReadingLike
 
 
 def most_verdicts(paper: str) -> int:
-    """Return the number of verdicts that share a paper's error budget."""
     return _paper_of(paper).most_verdicts
 
 

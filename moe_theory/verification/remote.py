@@ -66,7 +66,6 @@ def remote_pool(
 
 
 def remote_calls(study: Study) -> Callable[[Chunk], Call]:
-    """Return a function from a study's chunk to a call for remote workers."""
     reading, settings = asked_of(study.reading)
     names = (study.claims[0].id, reading, tuple(settings.items()), study.seed, is_x64())
     key = _study_of(*names)[1]

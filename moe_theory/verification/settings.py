@@ -77,7 +77,6 @@ def adjusted(reading: ReadingLike) -> AdjustedReading:
 
 
 def asked_of(reading: ReadingLike) -> tuple[str, dict[str, Any]]:
-    """Return a reading's name and settings, from which `set_to` can rebuild it."""
     set_reading = adjusted(reading)
     free = {axis.name: value for axis, value in {**set_reading.built, **set_reading.free}.items()}
     return set_reading.base.name, {**set_reading.settings, **free}

@@ -94,12 +94,10 @@ class Judged:
 
     @property
     def fails(self) -> bool:
-        """True if the statement is false or vacuous under every reading."""
         return self.finding is not None and self.finding.status in {StatementStatus.FALSE, StatementStatus.VACUOUS}
 
     @property
     def missing(self) -> list[str]:
-        """The deciding claims without a test."""
         judged = set(itertools.chain.from_iterable(finding.judged for finding in self.by_reading.values()))
         return [id for id in deciding(self.statement) if id not in judged]
 
@@ -137,7 +135,6 @@ class Judged:
 
 
 def judged(statement: Statement, verdicts: Iterable[Verdict], search: Challenge | None = None) -> Judged:
-    """Return the statement's status by reading, derived from verdicts and a search."""
     by_reading: dict[str, dict[str, Verdict]] = {}
     for verdict in verdicts:
         if verdict.claim in statement.roles:
@@ -263,7 +260,6 @@ def listed(words: Sequence[str]) -> str:
 
 
 def premises_of(name: str) -> tuple[str, ...]:
-    """Return the names of the statements that a statement's proof uses."""
     paper, _, id = name.partition(".")
     return tuple(f"{paper}.{premise}" for premise in texts_of(paper).premises.get(id, ()))
 

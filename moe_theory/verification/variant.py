@@ -29,7 +29,6 @@ class Variant(NamedTuple):
 
 
 def variant_of(system: str | Parts) -> Variant:
-    """Return the given parts, or the parts that "FILE:NAME" names."""
     if not isinstance(system, str):
         return Variant("FILE:NAME", "+".join(system), _checked("system", system))
     if not is_place(system):
@@ -48,7 +47,6 @@ def _checked(source: str, parts: Any) -> Parts:
 
 
 def require_parts(variant: Variant, experiments: Iterable[Experiment]) -> None:
-    """Refuse parts that no experiment's algorithm has."""
     systems = itertools.chain.from_iterable(map(experiment.system_of, experiment.cells) for experiment in experiments)
     every = list(map(parts_of, systems))
     names = set().union(*every)

@@ -229,7 +229,7 @@ STARTS = {
 STEPS = {
     "a shape": (lambda state: (state._replace(place=state.place[:2]), ()), r"place as float32 \(2,.*float32 \(3,"),
     "a type": (lambda state: (state._replace(place=state.place > 0), ()), r"place as bool \(3,.*float32 \(3,"),
-    "a field": (lambda state: (state._replace(round=None), ()), r"Walk\(place, round: NoneType\) as state, but `init` returned Walk\("),
+    "a field": (lambda state: (state._replace(round=None), ()), r"NoneType\) as state, but `init` returned Walk\("),
     "a tuple": (lambda state: (tuple(state), ()), r"a tuple as state, but `init` returned Walk\(place, round\)"),
     "the state alone": (lambda state: state, r"must return the pair \(state, info\)"),
     "nothing": (lambda state: None, r"must return the pair \(state, info\)"),

@@ -21,8 +21,6 @@ _GREY_SCALE = 15  # scikit-learn's grey levels end at 16, and 16 * 15 = 240 fits
 
 
 class Loader(NamedTuple):
-    """A reader of a data set."""
-
     title: str
     read: Callable[[list[Path]], DataSet]  # called with the first file or folder for each pattern
     files: tuple[str, ...] = ()  # glob patterns of its files, or () for data in memory

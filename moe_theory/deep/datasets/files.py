@@ -95,7 +95,6 @@ def read_whole(path: Path) -> bytes:
 
 
 def check_labels(path: Path, labels: Int[np.ndarray, " n"], num_classes: int) -> None:
-    """Raise DataError if a label is outside 0 .. num_classes - 1."""
     wrong = np.flatnonzero(labels >= num_classes)
     if len(wrong):
         raise DataError(path, f"label {labels[wrong[0]]} of image {wrong[0]} is not in 0..{num_classes - 1}")

@@ -11,8 +11,6 @@ from moe_theory.verification import Experiment
 
 
 class Figure(NamedTuple):
-    """A figure of the paper."""
-
     id: str
     experiment: Experiment
     sizes: tuple[int, ...]  # numbers M of experts above 1
