@@ -27,7 +27,7 @@ from moe_theory.runs.files import whole_set
 
 _UNSET = (ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP)
 _TYPES: dict[Any, click.ParamType] = {int: WholeNumber(), float: click.FLOAT, str: click.STRING, Path: PATH}
-_ITEMS: dict[Any, click.ParamType] = {tuple[int, ...]: WholeNumber(), tuple[str, ...]: click.STRING}  # of members
+_ITEMS: dict[Any, click.ParamType] = {tuple[int, ...]: WholeNumber(), tuple[str, ...]: click.STRING}  # types of members
 
 
 def command_of(paper: str, name: str, function: Callable[..., Any]) -> click.Command:

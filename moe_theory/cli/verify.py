@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from moe_theory.verification.request import Request
     from moe_theory.verification.verdict import Report, Verdict
 
-PAGE_SECONDS = 0.06  # of a budget, kept for each verdict's part of the report
-PAGE_SHARE = 0.25  # most of a budget that is kept for the report
-END_SECONDS = 2.0  # of a budget, kept for writing the verdicts
+PAGE_SECONDS = 0.06  # seconds of a budget that are reserved for each verdict in the report
+PAGE_SHARE = 0.25  # largest share of a budget that is reserved for the report
+END_SECONDS = 2.0  # seconds of a budget that are reserved for writing verdicts
 FIRST_REPLICATES = 512  # limit in a first look
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 _JSON = (

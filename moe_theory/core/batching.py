@@ -167,7 +167,7 @@ def _rule(equation: Any, operands: list[_Value], context: _Context) -> str:
 
 
 def _is_elementwise(equation: Any) -> bool:
-    if equation.primitive.name == "bitcast_convert_type":  # to a type of the same width
+    if equation.primitive.name == "bitcast_convert_type":  # only between types of equal width
         return equation.invars[0].aval.shape == equation.outvars[0].aval.shape
     return equation.primitive.name in _ELEMENTWISE
 

@@ -134,5 +134,5 @@ def pairs_of(outputs: Float[np.ndarray, "M N B"], sets: Int[np.ndarray, "N B"] |
     sets = np.broadcast_to(np.arange(outputs.shape[1])[:, None], outputs.shape[1:]) if sets is None else sets
     of_sets = sets[leaders, runs]
     highest = np.take_along_axis(outputs, leaders[:, None], axis=1)[:, 0]
-    rival_outputs = outputs[np.arange(len(outputs))[None, :, None], leaders[:, None], runs]  # of m', at m's signal
+    rival_outputs = outputs[np.arange(len(outputs))[None, :, None], leaders[:, None], runs]  # h_m' at m's signal
     return Pairs(of_sets[:, None] != of_sets[None, :], highest[:, None] <= rival_outputs)

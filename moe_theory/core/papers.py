@@ -76,7 +76,7 @@ class Paper:
     package: str  # its module: `__name__` in the file that declares it
     title: str  # title of its page
     readings: Mapping[str, Reading]  # by name
-    default_readings: tuple[str, ...] = ()  # for claims that name no readings. By default all
+    default_readings: tuple[str, ...] = ()  # readings for tests that name none, by default all
     citation: str = ""  # BibTeX entry
     statements: str = ""  # the module that declares statements and claims. By default its own
     answers_for: tuple[str, ...] = ()  # papers whose statements its claims test if it has none

@@ -213,7 +213,7 @@ def learn_arrivals(arrivals: Arrivals, num_samples: int, num_rounds: int) -> Exa
         fresh = np.trace(second_moment) + truth_norm - 2 * mean @ arrivals.truth_mean
         of_rounds.append((shrinkage * deviation, fresh, np.trace(covariance), np.trace(earlier_covariance)))
         states = [*states[-2:], (mean, second_moment, covariance)]
-        if all(map(np.array_equal, states[0], states[-1])):  # from here on, only last bits change, periodically
+        if all(map(np.array_equal, states[0], states[-1])):  # only last bits change periodically from here on
             rounds_left = num_rounds - len(of_rounds)
             of_rounds += (of_rounds[-2:] * rounds_left)[:rounds_left]
     error, fresh, covariances, earlier = np.transpose(of_rounds)

@@ -305,7 +305,7 @@ def check_system(system: System, params: Params, num_rounds: int = 0, state: Sta
     return shapes
 
 
-_STARTS: dict[Any, tuple[State, int]] = {}  # by setting. A search uses this many again and again
+_STARTS: dict[Any, tuple[State, int]] = {}  # initial states by setting
 _STARTS_LOCK = threading.Lock()
 
 

@@ -301,6 +301,7 @@ def resnet(name: str, widths: tuple[int, ...], num_blocks: int, normalization: N
     return Network(name, init, apply)
 
 
+# The package's networks by name.
 NETWORKS: dict[str, Network] = {
     network.name: network
     for network in (

@@ -123,8 +123,8 @@ class Params(NamedTuple):
     per_parameter: Flag = False  # whether this norm is divided by the root of the number of parameters
     gate_scale: Positive = 10.0  # factor on the normalised mean image
     centre: Flag = True  # whether the running mean of the arrivals is subtracted from this image
-    expert_rate: NonNegative = 0.1  # step size of an expert in the first round
-    final_rate: NonNegative = 0.1  # and in the last round. It follows a cosine
+    expert_rate: NonNegative = 0.1  # an expert's step size in the first round
+    final_rate: NonNegative = 0.1  # its step size in the last round, after a cosine
     num_rounds: Count = 60  # T, period of the cosine
     weight_decay: NonNegative = 0.0
     positive_share: Share = 0.5  # share of a task's images that show its class
@@ -191,6 +191,7 @@ def check_params(dims: Dims, params: Params, num_classes: int | None = None) -> 
 
 
 _AMONG = {"positive_share": 1.0, "multi_class": True}
+# The readings by name. The first has the defaults of `Params`.
 READINGS: dict[str, Reading] = {
     name: Reading(name, summary, Params(), choices)
     for name, summary, choices in (

@@ -200,6 +200,7 @@ _ALL = (
     Preset("gate-drive-small", "Sec. 6", CONTINUAL, "digits", _DIGITS, (4,), Dims(7, 3, 60), {}, (WEAK, STRONG)),
 )  # fmt: skip
 
+# The papers' presets by name, followed by their small versions.
 PRESETS: dict[str, Preset] = {preset.name: preset for preset in _ALL}
 SMALL_PRESETS = tuple(preset for preset in _ALL if preset.name.endswith(SMALL))
 

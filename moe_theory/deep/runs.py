@@ -237,7 +237,7 @@ class _Shared:
     def __init__(self, plan: Plan, progress: Progress) -> None:
         self.plan = plan
         self.progress = progress
-        self.lock = threading.Lock()  # for the progress
+        self.lock = threading.Lock()  # guards the progress
         self.is_stopped = threading.Event()
         self.pool: Pool = on_device(pool_of(plan.data, plan.preset.classes))
         self.system: System = plan.padded.system(plan.data)

@@ -240,6 +240,7 @@ def program_of(cell: Cell, width: int) -> Hashable:
 
 
 def replicate_rounds(cells: Sequence[Cell], num_replicates: int) -> int:
+    """Return the number of replicates times the rounds of all cells."""
     return num_replicates * sum(cell.num_rounds for cell in cells)
 
 

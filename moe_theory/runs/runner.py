@@ -16,7 +16,7 @@ GRACE = 30.0  # seconds that an interrupted run waits for running tasks in other
 
 
 class Task(NamedTuple):
-    call: Callable[[], Any]  # for other processes, plain data and importable functions
+    call: Callable[[], Any]  # other processes need plain data and importable functions
     work: int  # replicate-rounds
     place: Any = None  # identifies the task in its job
 

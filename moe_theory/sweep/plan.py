@@ -26,7 +26,7 @@ from moe_theory.sweep.grid import SweepCell
 from moe_theory.sweep.specification import Specification
 from moe_theory.sweep.systems import ClosedForm, sweepable, user_functions
 
-# On other devices than a CPU, wide chunks save kernel launches, and caches do not matter.
+# On other devices than a CPU, wide chunks save kernel launches and caches do not matter.
 ACCELERATOR_WIDTH = 4096
 MAX_CHUNKS = 1_000_000
 

@@ -49,7 +49,7 @@ class Specification:
     system: Annotated[Text, AfterValidator(lambda name: sweepable(name) and name)]  # a registered system
     rounds: Annotated[Whole, Field(ge=1, le=2**31 - 1)]  # T
     axes: Table = dataclasses.field(default_factory=dict)  # values by name
-    zips: dict[Text, Table] = dataclasses.field(default_factory=dict)  # by axis, values of names that vary together
+    zips: dict[Text, Table] = dataclasses.field(default_factory=dict)  # values of names that vary together, by axis
     params: Table = dataclasses.field(default_factory=dict)  # fixed parameters
     dims: Table = dataclasses.field(default_factory=dict)  # static sizes that differ from the default
     choices: Table = dataclasses.field(default_factory=dict)  # static choices that differ from the default

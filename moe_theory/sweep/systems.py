@@ -71,7 +71,7 @@ class Sweepable:
     readings: Mapping[str, Reading]  # by name. The first is the default
     build: Callable[..., System]  # (dims, **choices). Systems are cached, so equal sizes share a program
     observables: Mapping[str, Observable]
-    default_observables: tuple[str, ...] = ()  # by default all
+    default_observables: tuple[str, ...] = ()  # default: all
     closed_forms: tuple[ClosedForm, ...] = ()
     # Default sizes. By default `max_experts` is the largest num_experts of the grid.
     default_dims: Mapping[str, Any] = dataclasses.field(default_factory=dict)

@@ -31,7 +31,7 @@ from moe_theory.verification.texts import claim_words, paper_texts, plain_statem
 from moe_theory.verification.verdict import FreeQuantity, Role, Statement
 
 NAME = "index.json"
-OVERVIEW = "overview"  # in place of a paper's name, the figure of all papers
+OVERVIEW = "overview"  # names the figure of all papers, like a paper
 OVERVIEW_TITLE = "Theorem over empirics, with statuses"
 SCHEMA = "moe-theory/index/1"
 

@@ -29,7 +29,7 @@ class Flip:
 
     setting: Values
     verdicts: list[Verdict]  # first under the reading of the search, then under others
-    borders: dict[str, list[Any]]  # by axis, the nearest values found without and with the flip
+    borders: dict[str, list[Any]]  # the nearest values found without and with the flip, by axis
 
     @property
     def command(self) -> str:

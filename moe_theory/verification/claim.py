@@ -59,7 +59,7 @@ class Experiment(Shown):
     start: Start | None = None  # replaces the system's initial states
     measured: Measured | None = None  # makes its runs in place of a simulation
     tier: str = "simulated"  # cost of its runs. `verify PAPER:TIER` tests the claims of a tier
-    systems: Mapping[str, System] = dataclasses.field(default_factory=dict)  # of cells that have their own
+    systems: Mapping[str, System] = dataclasses.field(default_factory=dict)  # for cells with their own system
     lengths: Mapping[str, int] = dataclasses.field(default_factory=dict)  # rounds of cells that have their own number
     is_double: bool = False  # whether its runs are in float64 whatever JAX's precision
     keeps_state: bool = True  # whether runs have final states, if claims need them
@@ -77,6 +77,7 @@ class Experiment(Shown):
         return {**vars(self), "of": None, "length_of": None}, *selecting
 
     def row(self) -> dict[str, Any]:
+        """Return a row of a table."""
         cells = ", ".join(self.cells)
         return {"experiment": self.name, "rounds": self.num_rounds, "replicates": self.replicates, "cells": cells}
 
@@ -266,7 +267,7 @@ class Claim(Shown):
     module: str = ""  # the module that declares it
     function: Callable[..., Any] | None = None  # the function in its file, which `observe` calls
     is_computed: bool = False  # whether the claim has no randomness
-    ranges: Mapping[str, Range] = dataclasses.field(default_factory=dict)  # of "observed", "predicted" and "scale"
+    ranges: Mapping[str, Range] = dataclasses.field(default_factory=dict)  # for "observed", "predicted" and "scale"
     free: tuple[FreeAxis, ...] = ()  # its statement's free parameters
     cells: tuple[str, ...] | None = None  # cells that it reads, if known without a run
 
@@ -286,6 +287,7 @@ class Claim(Shown):
         return self.criterion.margin
 
     def row(self) -> dict[str, Any]:
+        """Return a row of a table."""
         return {"claim": self.id, "where": self.where, "kind": self.kind, "statement": self.statement}
 
     def __post_init__(self) -> None:

@@ -26,8 +26,8 @@ class Samples(NamedTuple):
     """Samples of a claim in float64, replicates times components."""
 
     observed: Float[np.ndarray, "B V"]
-    predicted: Float[np.ndarray, "B V"] | None = None  # of a rate (B, 1), its exponent
-    scale: Float[np.ndarray, "B V"] | None = None  # what the margin is a fraction of
+    predicted: Float[np.ndarray, "B V"] | None = None  # for a rate its exponent, (B, 1)
+    scale: Float[np.ndarray, "B V"] | None = None  # the unit of the margin
     trivial: Float[np.ndarray, "B V"] | None = None  # the bound that holds anyway
 
     @property
@@ -52,10 +52,10 @@ class Samples(NamedTuple):
 
 class Compared(NamedTuple):
     observed: Values
-    predicted: Values  # of a rate (B, 1), its exponent
+    predicted: Values  # for a rate its exponent, (B, 1)
     allowed: Values  # the margin in the unit of the difference
     trivial: Values | None  # the bound that holds anyway
-    ranges: Mapping[str, Range]  # of the values "observed", "predicted" and "scale"
+    ranges: Mapping[str, Range]  # for "observed", "predicted" and "scale"
     is_computed: bool  # whether the claim has no randomness
     error: float | None  # error of all interim analyses together
 

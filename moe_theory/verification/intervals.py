@@ -26,15 +26,15 @@ BOOTSTRAP_DRAWS = 2048
 QUANTILES = 512  # entries in the table of t's quantiles
 LARGEST_SQUARED = 1e150  # the square of a larger number overflows
 REPLICATES_A_COMPONENT = 4  # with fewer, correlations are too uncertain and Bonferroni applies
-# When t is trusted. Found with known distributions at errors 0.1 to 1e-5 (`tests/verification/test_planted_claims.py`).
+# Conditions to trust t, from known distributions at errors 0.1 to 1e-5 (`tests/verification/test_planted_claims.py`).
 LEAST_REPLICATES = 256
 LEAST_DISTINCT = 5  # with fewer distinct values, a rare one may be missing
 SKEWNESS_SHIFT = 0.1  # largest relative shift of the critical value by skewness
 CAUTION = 1.5  # the shift is multiplied by this, because a sample's skewness tends to be too small
 VARIANCE_SPREAD = 0.02  # largest relative variance of a sample variance
-MOST_RELATIVE_ERROR = 0.05  # of a mean before its logarithm, which is then linear within 15 % at five standard errors
+MOST_RELATIVE_ERROR = 0.05  # of a mean, so that its logarithm is linear within 15 % at five standard errors
 FEWEST_BLOCKS = 4  # blocks of replicates in the test of dependence
-MOST_KURTOSIS = 3.0  # of ranks with nearly normal products. Events outside .21 to .79 exceed it
+MOST_KURTOSIS = 3.0  # of ranks whose products are nearly normal, as for events of probability .21 to .79
 DEPENDENCE_ERROR = 1e-6  # probability of calling independent replicates dependent
 ROUNDING = 1e-6  # relative to a range's width, or to the largest value if the range is infinite
 

@@ -96,7 +96,7 @@ class Declared(Statement):
             raise DeclarationError(f"statement {shortened(self.id)} of {self.paper}: its id must be {ID_WORDS}.")
         if not (self.where and self.says):
             raise DeclarationError(
-                f"statement {self.id} of {self.paper}give where=... (its place) and claim=... (what it states)."
+                f"statement {self.id} of {self.paper}: give where=... (its place) and claim=... (what it states)."
             )
         if (self.paper, self.id) in _DECLARED:
             raise DeclarationError(f"statement {self.id} of {self.paper} is already declared. Choose another id.")

@@ -31,7 +31,7 @@ class TextTable(pydantic.BaseModel):
 class ClaimTexts(TextTable):
     claim: str  # the claim in one sentence
     note: str = ""
-    formula: str = ""  # by default the statement's, or for a `corrected` claim the correction's
+    formula: str = ""  # by default that of the statement, or of the correction if the role is `corrected`
     where: str = ""  # by default the statement's
 
 
@@ -72,7 +72,7 @@ class PaperTexts(TextTable):
     all: list[str] = []  # ids of the hypotheses that every statement has
     hypotheses: dict[str, str] = {}  # sentences by id
     premises: dict[str, list[str]] = {}  # ids of statements that a statement's proof uses, first the main one
-    assumes: dict[str, list[str] | str] = {}  # by file in `proofs`, its hypotheses, or why it needs none
+    assumes: dict[str, list[str] | str] = {}  # hypotheses of each file in `proofs`, or why it needs none
     conflicts: list[dict[Literal["one", "other"], list[str]]] = []  # ids of statements that cannot all be true
 
 

@@ -42,6 +42,7 @@ def load_digits() -> DataSet:
     )
 
 
+# The readers of data sets, by name.
 DATASETS: dict[str, Loader] = {
     "digits": Loader("digits", lambda _: load_digits()),
     "mnist": Loader("MNIST", published.load_mnist, published.MNIST.files),

@@ -11,7 +11,7 @@ from moe_theory.deep.datasets.files import DataSet, Images
 MOST_CLASSES = 1 << 16  # each class has a name, an entry in counts and, in most networks, an output
 _NUMBERS = "biuf"  # kinds of dtypes, which are Booleans, integers with and without a sign, and floats
 _LARGEST_NUMBER = float(np.finfo(np.float32).max)
-_CHANNELS = (1, 3)  # of images. PyTorch has channels before rows
+_CHANNELS = (1, 3)  # numbers of channels, which PyTorch has before rows
 
 
 def from_arrays(

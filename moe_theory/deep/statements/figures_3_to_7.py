@@ -61,7 +61,7 @@ for figure in FIGURES:
 FIGURE_3 = STATEMENTS["figure-3-transfer"]
 DRIVE_EXPERTS = 4
 NECESSARY = 1.25  # our reading of "poor performance" is an error that is larger by 25 %
-HARMLESS = 1.1  # and of its absence, by at most 10 %
+HARMLESS = 1.1  # our reading of its absence is an error that is larger by at most 10 %
 AT_WEAK, AT_STRONG = (
     experiments.DRIVE.together(*(expert_cell(DRIVE_EXPERTS, terminate, scale) for terminate in (False, True)))
     for scale in (WEAK, STRONG)
