@@ -233,7 +233,7 @@ def require_ordered(values: Mapping[str, Any], lower: str, upper: str, why: str)
         low, high = np.broadcast_arrays(values[lower], values[upper])
     except ValueError:
         shapes = f"{lower} has shape {np.shape(values[lower])} and {upper} {np.shape(values[upper])}"
-        raise InvalidValueError(f"{shapes}, which must broadcast. Change {lower}.", argument=lower) from None
+        raise InvalidValueError(f"{shapes}, but they must broadcast. Change {lower}.", argument=lower) from None
     is_above = low > high
     if np.any(is_above):
         bounds = f"{lower}={low[is_above][0]} must be at most {upper}={high[is_above][0]}"

@@ -31,7 +31,7 @@ class InvalidValueError(MoeTheoryError):
 
 
 class UnknownNameError(MoeTheoryError):
-    """A name that is not registered, whose kind is in `argument`."""
+    """A name that is not registered. Its kind is in `argument`."""
 
 
 class MissingError(MoeTheoryError):

@@ -60,8 +60,8 @@ def typed_key(key: Key[Array, ""] | UInt32[Array, " words"]) -> Key[Array, ""]:
     generator = str(jax.random.key_impl(key))
     if generator != threefry.IMPLEMENTATION:
         raise InvalidValueError(
-            f"a key of {generator} does not draw the same numbers for a replicate in any batch, as "
-            f"{threefry.IMPLEMENTATION} does: make one by root_key(seed)."
+            f"a key of {generator} draws other numbers in other batches, unlike {threefry.IMPLEMENTATION}. Make one by "
+            "root_key(seed)."
         )
     return key
 

@@ -192,8 +192,8 @@ def five_layer(name: str, channels: tuple[int, int], widths: tuple[int, int]) ->
         height, width, num_channels = shape
         if min(height, width) < _POOL_SIDE:
             raise InvalidValueError(
-                f"images of {height} x {width} pixels must be at least {_POOL_SIDE} x {_POOL_SIDE}: {name!r} pools "
-                "them. Use larger images, or another network."
+                f"images of {height} x {width} pixels must be at least {_POOL_SIDE} x {_POOL_SIDE}, because {name!r} "
+                "pools them. Use larger images, or another network."
             )
         num_places = (height // _POOL_SIDE) * (width // _POOL_SIDE) * channels[1]
         kernels = [(_KERNEL_SIDE, _KERNEL_SIDE, num_channels, channels[0]), (_KERNEL_SIDE, _KERNEL_SIDE, *channels)]

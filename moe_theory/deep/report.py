@@ -114,7 +114,7 @@ def _shown(measure: str, estimate: Estimate, sign: str = "") -> str:
 
 def magnitudes(summary: Summary) -> tuple[str, str]:
     return (
-        f"sigma_0, of an element of the normalised mean images across tasks: variance {summary.variance:.3g}, "
+        f"sigma_0 of an element of the normalised mean images across tasks: variance {summary.variance:.3g}, "
         f"deviation {summary.deviation:.3g}",
         f"κ = eta |g|^2 |w_t - w_(t-1)|: median {summary.drive:.3g}, 95 % below {summary.drive_quantile:.3g} (far "
         "above 10 the first step freezes the router; below 1 it takes many arrivals to specialise)",

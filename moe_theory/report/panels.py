@@ -100,7 +100,7 @@ def picture_words(curve: Curve) -> str:
     above = sum(observed > predicted for predicted, observed in pairs)
     count = len(curve.labels)
     where = f"{count} components from {curve.labels[0]} to {curve.labels[-1]}" if count > 1 else curve.labels[0]
-    return f"Plot of what was predicted and observed: {where}. Observed is above predicted at {above} of {count}."
+    return f"Plot of predicted and observed values: {where}. Observed is above predicted at {above} of {count}."
 
 
 def draw_curve(panel: Axes, verdict: Verdict, curve: Curve) -> None:

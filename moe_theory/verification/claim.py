@@ -306,9 +306,9 @@ def require_replicates_last(
     """Raise DeclarationError unless a function's result has a correct shape for `count` replicates."""
     if len(shape) not in (1, 2) or shape[-1] != count:
         raise DeclarationError(
-            f"{getattr(function, '__name__', 'the function')} gave shape {shape} for {count} replicates"
-            f"{'' if cell is None else f' of {shortened(cell)}'}: replicates last, (B,) or (V, B). Give one number a "
-            f"replicate, ({count},), or V components, (V, {count})."
+            f"{getattr(function, '__name__', 'the function')} returned shape {shape} for {count} replicates"
+            f"{'' if cell is None else f' of {shortened(cell)}'}. Replicates come last, (B,) or (V, B). Return one "
+            f"number per replicate, ({count},), or V components, (V, {count})."
         )
 
 

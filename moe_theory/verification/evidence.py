@@ -102,7 +102,7 @@ def collect(claim: Claim, runs: Runs, num_replicates: int) -> Samples:
     observed = _observed(claim, runs, num_replicates)
     criterion = claim.criterion
     if criterion.abscissa is not None and len(criterion.abscissa) != observed.shape[1]:
-        raise DeclarationError(f"{len(criterion.abscissa)} grid points for {observed.shape[1]} components")
+        raise DeclarationError(f"abscissa has {len(criterion.abscissa)} grid points for {observed.shape[1]} components")
     like = observed[:, :1] if criterion.is_of_slopes else observed
     parts = {}
     for field, name, function in criterion.asked():

@@ -85,8 +85,8 @@ class Exploration:
 
     def assurance(self) -> str:
         return (
-            f"Probability that any status is wrong: at most {self.error:g}, split evenly over the {len(self.points)} "
-            f"points of the map ({self.point_error:g} each); asymptotic where intervals are."
+            f"The probability that any status is wrong is at most {self.error:g}, split evenly over {len(self.points)} "
+            f"points of the map ({self.point_error:g} each). It is asymptotic if intervals are."
         )
 
     def to_json(self) -> dict[str, Any]:

@@ -46,7 +46,7 @@ MISTAKES = [
     (["figures", "contnual"], ["unknown paper", "Did you mean 'continual'"]),
     (["figures"], ["name a paper to draw: continual, ", "--list"]),
     (["figures", "continual", "figure-2", "--experts", "2;4"], ["--experts '2;4'", "must be a whole number"]),
-    ([*OF_LEMMA_4, "noise_scale"], ["--set noise_scale sets nothing"]),
+    ([*OF_LEMMA_4, "noise_scale"], ["--set noise_scale has no value"]),
     (["verify", "continual.lemma-4", "--dask", "host"], ["dask='host' is not an address of a cluster"]),
     (["explore", "continual.lemma-4", "--over", "noise_scale=0,1", "--module", "no.py"], ["--module no.py"]),
     (

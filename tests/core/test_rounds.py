@@ -99,7 +99,7 @@ def test_a_round_that_does_not_rise_by_one_is_refused_by_every_run() -> None:
         for place, run in RUNS.items():
             if place == "one" or name in ("stays", "by a draw"):
                 error = refusal(DeclarationError, functools.partial(run, system_of(after)), (name, place))
-                assert re.match(r"`step` .*Give round=state.round . 1", str(error)), (name, place)
+                assert re.match(r"`step` .*Return round=state.round . 1", str(error)), (name, place)
 
 
 def test_a_round_that_rises_by_one_in_any_way_is_run() -> None:

@@ -136,7 +136,7 @@ ERRORS = [
     ("[zips.a]\nnoise_scale = [1]\ntruth_scale = [1, 2]", "a", "equal length"),
     ("[zips.a]\nnoise_scale = [1, 1]\ntruth_scale = [2, 2]", "a", "should not have (1.0, 2.0) twice"),
     ("replicates = 4294967296", "replicates", "less than or equal to 4294967295"),
-    ("record_every = 11", "record_every", "from 1 to 10"),
+    ("record_every = 11", "record_every", "from 1 to rounds=10"),
     ("quantiles = [0.5, 1.5]", "quantiles", "less than or equal to 1"),
     ("quantiles = [0.5, 0.5]", "quantiles", "twice"),
     ("observables = ['error', 'error']", "observables", "twice"),

@@ -313,7 +313,7 @@ def test_a_declaration_with_a_part_missing_or_too_many_is_refused():
         ("rate", power_law(1.0) * [1, -1, 1, 1], 1.0, "needs positive means, not -"),
         ("rate", power_law(1.0) * [1, 1, 0, 1], 1.0, "needs positive means, not 0"),
         ("rate", power_law(1.0), np.nan, "not finite in"),
-        ("rate", power_law(1.0), np.ones(4), "predict gave shape (4,)"),
+        ("rate", power_law(1.0), np.ones(4), "predict returned shape (4,)"),
     ],
 )
 def test_values_that_have_no_verdict_are_an_error(kind, observed, predicted, message):
