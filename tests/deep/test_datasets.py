@@ -112,12 +112,11 @@ def test_a_data_set_in_part_is_missing_the_rest(tmp_path):
     files.mnist(tmp_path)
     (tmp_path / "t10k-labels-idx1-ubyte").unlink()
     line = raised(MissingError, "mnist", tmp_path)
-    assert f"no MNIST in {tmp_path}, which has no t10k-labels[-.]idx1-ubyte*. Name" in line
+    assert f"{tmp_path} has no t10k-labels[-.]idx1-ubyte*: MNIST cannot be read. Name" in line
     files.cifar10(tmp_path / "10")
     (tmp_path / "10" / "data_batch_3.bin").unlink()
     line = raised(MissingError, "cifar10", tmp_path / "10")
-    assert "no CIFAR-10 in " in line
-    assert "which has no data_batch_3.bin. " in line
+    assert "has no data_batch_3.bin: CIFAR-10 cannot be read. " in line
 
 
 def test_an_unknown_name_is_answered_with_the_nearest():

@@ -298,7 +298,7 @@ def test_a_pool_and_positions_must_fit_the_dims():
         POOL._replace(signals=np.ones((N, P + 1))),
         POOL._replace(clusters=np.arange(N + 1)),
     ):
-        message = rf"a pool of truths .* does not fit num_tasks={N}, num_features={P}\. Change the pool or the dims\.$"
+        message = rf"a pool of truths .* does not fit num_tasks={N} and num_features={P}\. Change the pool"
         refused(message, edge.begin, DIMS, PARAMS, wrong, ONES)
         refused(message, lambda wrong=wrong: mt.simulate(edge.on_pool(DIMS, wrong, ONES), ROOT, PARAMS, 10**9))
     message = rf"positions of shape \(2, {M}\) must be \({M}, 2\)\. Change positions"

@@ -246,7 +246,7 @@ def test_what_an_experiment_cannot_vary_is_refused(declare):
     declare(where(bool), ())
     of = dataclasses.replace(experiment(where(bool)), of=None, dims=SimpleNamespace(num_samples=6))
     other = mt.statement("other", paper="planted", where="there", claim="Small.", free=[Size("num_samples", 1, 9)])
-    with pytest.raises(DeclarationError, match=r"built with num_samples=6 alone.*of="):
+    with pytest.raises(DeclarationError, match=r"built with num_samples=6 only.*of="):
         other.charitable("planted.other", of.at("only"), identity(within=1), says="Small.")
 
 

@@ -128,9 +128,9 @@ def on_samples(observed, predicted=0.5, **changes):
 @pytest.mark.parametrize(
     ("observed", "predicted", "ranges", "message"),
     [
-        (DRAWN, 0.9, {"observed": Range(0, 0.5)}, "what is observed is declared to be in [0, 0.5], and is not in "),
-        (DRAWN - 0.01, 0.9, {"observed": Range(0)}, "what is observed is declared to be in [0, inf], and is not in "),
-        (DRAWN, 2 * DRAWN, {"predicted": Range(0, 1)}, "what is predicted is declared to be in [0, 1], and is not in "),
+        (DRAWN, 0.9, {"observed": Range(0, 0.5)}, "observed value is declared to be in [0, 0.5], but is outside"),
+        (DRAWN - 0.01, 0.9, {"observed": Range(0)}, "observed value is declared to be in [0, inf], but is outside"),
+        (DRAWN, 2 * DRAWN, {"predicted": Range(0, 1)}, "predicted value is declared to be in [0, 1], but is outside"),
         (DRAWN, 1 + DRAWN, {"predicted": Range(is_constant=True)}, "the predicted value is declared equal"),
     ],
 )

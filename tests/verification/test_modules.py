@@ -68,12 +68,12 @@ def test_a_paper_of_ones_own_brings_its_readings(tmp_path):
         ),
         ("x = 1", r"declares no claim\. Decorate a function with @moe_theory\.statement\(\.\.\.\)\.claim"),
         ("x = 1\nx.y", r"AttributeError: .* \(my_claims\.py, line 2: x\.y\)$"),
-        (OWN.replace("mine.moves", "continual.lemma-3"), "registered already"),
+        (OWN.replace("mine.moves", "continual.lemma-3"), "already registered"),
         (OWN.replace("where=", "were="), r"statement moves: were: Extra inputs are not permitted"),
         (OWN.replace("charitable", "generous"), "role='generous' must be one of charitable, literal"),
         (OWN.replace("M = 5", "M = 6"), r"unknown cell 'M = 6'\. Did you mean 'M = 5'\? Known: M = 1, M = 5\."),
         (OWN.replace('paper="continual", ', ""), r"DeclarationError: statement 'moves': name its paper as paper="),
-        (OWN.replace('"moves", paper="continual"', '"lemma-4", paper="edge"'), "lemma-4 of edge is declared already"),
+        (OWN.replace('"moves", paper="continual"', '"lemma-4", paper="edge"'), "lemma-4 of edge is already declared"),
     ],
 )
 def test_a_file_that_does_not_work_says_why_in_a_line(tmp_path, text, message):
