@@ -1,7 +1,7 @@
-"""moe_theory: executable theory of Mixture-of-Experts. Each installed paper is an attribute, such as `continual`.
+"""moe_theory, executable theory of Mixture-of-Experts. Each installed paper is an attribute, such as `continual`.
 
-Everything is loaded on first use: importing this package imports neither JAX nor anything that configures it. Its names
-are listed in `__init__.pyi`, which type checkers read.
+Everything is loaded on first use, so an import of this package neither imports nor configures JAX. Its names are listed
+in `__init__.pyi`, which type checkers read.
 """
 
 import importlib
@@ -10,7 +10,7 @@ import lazy_loader
 
 from moe_theory.core.notebook import register_pages as _register_pages
 
-__version__ = "0.2.0"  # the one place: pyproject.toml reads it here
+__version__ = "0.2.0"  # pyproject.toml reads it here
 
 _lazy, _, _names = lazy_loader.attach_stub(__name__, __file__)
 __all__ = ["__version__", *_names]  # pyright: ignore[reportUnsupportedDunderAll]

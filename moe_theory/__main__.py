@@ -1,4 +1,4 @@
-"""`python -m moe_theory` is the command `moe-theory`."""
+"""`python -m moe_theory` runs the command `moe-theory`."""
 
 from moe_theory.cli import main
 

@@ -1,4 +1,4 @@
-"""The command line, on Click. Commands are imported on request, JAX when they run."""
+"""The command line, made with Click. Commands are imported on request, and JAX when they run."""
 
 import ast
 import functools
@@ -18,21 +18,21 @@ from moe_theory.cli.output import EXITS, FAILED, UNREAD, brief, discard, refuse,
 from moe_theory.core.errors import DeclarationError, MoeTheoryError, OutputError
 from moe_theory.core.papers import declared_commands, import_command, parsed_source
 
-_COMMANDS = (  # of this package; "sweep show" is `show` of sweep.py
+_COMMANDS = (  # commands of this package. "sweep show" is `show` in sweep.py
     *("statements", "why", "figures", "verify", "challenge", "explore", "report", "record"),
     *("new", "sweep", "sweep show"),
 )
 ABOUT = """Test the theorems of Mixture-of-Experts papers by simulation, exact computation
 and proof."""
-COMPLETION = "_MOE_THEORY_COMPLETE"  # the variable by which a shell asks for completions
+COMPLETION = "_MOE_THEORY_COMPLETE"  # variable with which a shell requests completions
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run a command, by default from sys.argv. Entry point of `moe-theory`, which exits unless the code is 0."""
+    """Run a command, by default the one in sys.argv. This entry point of `moe-theory` exits unless the code is 0."""
     start_time = time.monotonic()
-    if isinstance(sys.stdout, io.TextIOWrapper):  # of a terminal that knows fewer letters, or a folder with odd ones
+    if isinstance(sys.stdout, io.TextIOWrapper):  # for terminals without Unicode, and paths with odd characters
         sys.stdout.reconfigure(errors="backslashreplace")
-    gc.set_threshold(100_000, 20, 20)  # imports make objects by the million that last: to look them through takes .5 s
+    gc.set_threshold(100_000, 20, 20)  # imports create millions of lasting objects. Scanning them takes 0.5 s
     if arguments is None:
         arguments = sys.argv[1:]
     try:
@@ -43,33 +43,33 @@ def main(arguments: Sequence[str] | None = None) -> None:
         raise SystemExit(mistake.exit_code) from None
     except KeyboardInterrupt:
         stop("interrupted; unfinished output is not written")
-    except BrokenPipeError:  # the reader of a pipe has gone
+    except BrokenPipeError:  # the reader of a pipe has ended
         discard(sys.stdout, sys.stderr)
         raise SystemExit(UNREAD) from None
     except MoeTheoryError as failure:
         refuse(failure)
-    except (EOFError, click.Abort):  # at a question of a paper's command that nobody answers
-        stop("ended with its input: its question was not answered", FAILED)
-    except OSError as failure:  # of a full disk, a name that is too long, a folder without permission
+    except (EOFError, click.Abort):  # nobody answers a question of a paper's command
+        stop("the input ended before the question was answered", FAILED)
+    except OSError as failure:  # such as a full disk, a name that is too long, or a folder without permission
         if failure.filename is None:
             discard(sys.stdout)
         refuse(OutputError(f"{failure.filename or 'standard output'}: {failure.strerror or failure}."))
     runner = sys.modules.get("moe_theory.runs.runner")
-    if runner is not None and runner.has_abandoned():  # at the deadline of a budget, with everything written
+    if runner is not None and runner.has_abandoned():  # at the end of a budget, after everything is written
         os._exit(0)
 
 
 def _run(words: list[str], start_time: float) -> None:
-    """Run a command. Click's `main` would end it with other messages and exit codes."""
+    """Run a command. Click's own `main` has other messages and exit codes."""
     if COMPLETION in os.environ:
         app.main(words, "moe-theory")
     try:
         with app.make_context("moe-theory", words, obj=start_time) as context:
             app.invoke(context)
-    except click.exceptions.Exit as end:  # such as of --help
+    except click.exceptions.Exit as end:  # for example after --help
         if end.exit_code:
             raise SystemExit(end.exit_code) from None
-    if sys.stdout is not None:  # it is None where the caller has closed it
+    if sys.stdout is not None:  # None if the caller closed it
         sys.stdout.flush()
 
 
@@ -77,7 +77,7 @@ class _App(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in _COMMANDS or cmd_name in commands():
             return command(cmd_name)
-        self.commands.update({name: click.Command(name) for name in commands()})  # one of which Click suggests
+        self.commands.update({name: click.Command(name) for name in commands()})  # Click can suggest these
         return None
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -98,22 +98,22 @@ class _App(click.Group):
         with formatter.section("Exit codes"):
             formatter.write_dl([(f"{code:3}", meaning) for code, meaning in EXITS.items()])
         formatter.write_paragraph()
-        formatter.write_text("With --json a command prints one JSON document and nothing else; its help describes it.")
+        formatter.write_text("With --json a command prints one JSON document and nothing else. Its help describes it.")
 
 
 @functools.cache
 def commands() -> tuple[str, ...]:
-    """Return all commands, also papers'. Raises: DeclarationError for a name that is taken."""
+    """Return all commands, including papers'. Raises: DeclarationError if a name is taken."""
     for name, (paper, _) in declared_commands().items():
         if name in _COMMANDS:
-            raise DeclarationError(f"paper {paper!r} has a command {name!r}, as moe-theory itself has. Rename it.")
+            raise DeclarationError(f"paper {paper!r} has a command {name!r} that moe-theory itself has. Rename it.")
     return (*_COMMANDS, *declared_commands())
 
 
 def command(name: str) -> click.Command:
-    """Return the imported command. Raises: DeclarationError for a broken paper's command."""
+    """Import a command and return it. Raises: DeclarationError if a paper's command is broken."""
     if name not in _COMMANDS:
-        from moe_theory.cli.papers import command_of  # takes longer to import than help of all commands
+        from moe_theory.cli.papers import command_of  # its import takes longer than the help of all commands
 
         paper, _ = declared_commands()[name]
         function = import_command(name)
@@ -149,6 +149,6 @@ def _summary(name: str, limit: int) -> str:
 @click.version_option(__version__, message="%(prog)s %(version)s")
 @click.pass_context
 def app(context: click.Context) -> None:
-    """The program, whose commands are imported on request."""
+    """The program. Its commands are imported on request."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())

@@ -14,20 +14,20 @@ from moe_theory.cli.output import open_console, show_document
 @click.option(
     "--reading",
     metavar="NAME",
-    help="Reading for everything else.",
-    show_default="the first default one, and the others at flips",
+    help="Reading for all other parameters.",
+    show_default="the first default reading, and for counterexamples also the others",
 )
 @seed_option
 @click.option(
     "--error",
     type=float,
     help="Probability that any counterexample is false, split evenly over the statements.",
-    show_default="5e-05 each, so that 200 have 0.01",
+    show_default="5e-05 each, so that 200 statements have 0.01",
 )
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder of the searches, from which the same command resumes.",
+    help="Folder for the searches. The same command resumes from it.",
 )
 @module_option
 @json_option(
@@ -45,9 +45,9 @@ def challenge(
 ) -> None:
     """Search for counterexamples in a statement's free parameters.
 
-    If the STATEMENT is false, it searches for settings where it holds. The search covers the region that the statement
-    declares: orders, sizes, scales and distributions. A counterexample is confirmed on a fresh seed, and the command
-    that repeats it is printed. If you name several statements, those without free parameters are skipped.
+    If the STATEMENT is false, the command searches for settings where it holds. The search covers the ranges that the
+    statement declares for orders, sizes, scales and distributions. A counterexample is confirmed on a fresh seed, and
+    the command that repeats it is printed. If you name several statements, those without free parameters are skipped.
     """
     from moe_theory.core.errors import InvalidValueError
     from moe_theory.report.verdicts import searches_document

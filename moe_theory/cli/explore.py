@@ -15,18 +15,17 @@ from moe_theory.cli.output import command_line, open_console, show_document
     "--over",
     multiple=True,
     metavar="NAME=VALUE,VALUE",
-    help="An axis, such as signal_scale=0.5,2,8, or labels of a choice that the statement leaves free; repeat it for a "
-    "second one.",
+    help="An axis, such as signal_scale=0.5,2,8, or labels of a free choice. Repeat the option for a second axis.",
 )
 @click.option(
-    "--reading", metavar="NAME", help="Reading for everything else.", show_default="the paper's first default"
+    "--reading", metavar="NAME", help="Reading for all other parameters.", show_default="the paper's first default"
 )
-@click.option("--replicates", type=int, help="Replicate limit of every point.", show_default="the experiment's own")
+@click.option("--replicates", type=int, help="Replicate limit at every point.", show_default="the experiment's own")
 @seed_option
 @click.option(
     "--error",
     default=0.01,
-    help="Probability that any verdict of the map is false, split evenly over its points.",
+    help="Probability that any verdict on the map is false, split evenly over its points.",
 )
 @module_option
 @out_option("Folder for the verdicts.", "runs/explore")
@@ -37,7 +36,7 @@ from moe_theory.cli.output import command_line, open_console, show_document
 def explore(claim: str, module: Path | None, out: Path, **asked: Any) -> None:
     """Map the settings in which a claim holds.
 
-    Tests CLAIM, an id, on a grid over one or two parameters. Writes all verdicts as JSON into OUT.
+    Tests the claim with id CLAIM on a grid of one or two parameters. Writes all verdicts as JSON into OUT.
     """
     from moe_theory.plot.document import Document, read_written
     from moe_theory.plot.markdown import Markup, code, paragraphs, table

@@ -18,7 +18,7 @@ from moe_theory.core.errors import InvalidValueError
 )
 @click.argument("paper", required=False, metavar="[PAPER]")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--reading", metavar="NAME", help="Reading to draw under.", show_default="the paper's first default")
+@click.option("--reading", metavar="NAME", help="Reading for the figures.", show_default="the paper's first default")
 @set_option("the reading's own choices, such as truth_scale=.2")
 @click.option(
     "--experts",
@@ -29,7 +29,7 @@ from moe_theory.core.errors import InvalidValueError
     show_default="the paper's",
 )
 @click.option(
-    "--rounds", type=int, help="Rounds (or slots, steps) of the runs.", show_default="each figure's own number"
+    "--rounds", type=int, help="Rounds (or slots, or steps) of each run.", show_default="each figure's own number"
 )
 @click.option("--replicates", type=int, help="Replicates of every cell.", show_default="each figure's own number")
 @seed_option
@@ -40,9 +40,9 @@ from moe_theory.core.errors import InvalidValueError
     help="Width of the pictures, such as 3.25in, 8cm or 80mm.",
     show_default="each figure's own",
 )
-@out_option("Folder that gets one folder of figures a paper.", "figures")
-@click.option("--list", "only_list", is_flag=True, help="List the figures of PAPER, or of all papers.")
-@json_option("a list of the paths written, or with --list the figures' titles by name, without PAPER by paper.")
+@out_option("Folder for the figures. Each paper has a folder in it.", "figures")
+@click.option("--list", "only_list", is_flag=True, help="List the figures of PAPER or of all papers.")
+@json_option("a list of the written paths, or with --list the figures' titles by name, and without PAPER by paper.")
 def figures(
     paper: str | None,
     names: tuple[str, ...],
@@ -53,7 +53,7 @@ def figures(
     only_list: bool,
     **asked: Any,
 ) -> None:
-    """Redraw a paper's figures: simulation against theory.
+    """Redraw a paper's figures, which compare simulation and theory.
 
     Draws the figures NAME of PAPER, or all of them. Writes each picture and its data into OUT/PAPER/.
     """
@@ -70,7 +70,7 @@ def figures(
 
     if paper is None:
         raise InvalidValueError(
-            f"name a paper to draw: {', '.join([*paper_names(), OVERVIEW])}; --list shows their figures."
+            f"name a paper to draw: {', '.join([*paper_names(), OVERVIEW])}. --list shows their figures."
         )
     keep_programs()
     with terminal_progress(open_console()) as progress:

@@ -12,21 +12,22 @@ from moe_theory.cli.options import examples, json_option, out_option
 from moe_theory.cli.output import show_document
 from moe_theory.core.errors import DeclarationError, OutputError, shortened
 
-TEMPLATE = "allocations"  # the name that the paper in the folder `template` has
-MODULE = f"{TEMPLATE}/__init__.py"  # of a folder, which takes the paper's proofs and its record
-RESERVED = ("all", "overview", "quick")  # what commands mean something else by
+TEMPLATE = "allocations"  # name of the paper in the folder `template`
+MODULE = f"{TEMPLATE}/__init__.py"  # the paper's folder also has its proofs and its record
+RESERVED = ("all", "overview", "quick")  # words with another meaning in commands
 
 
 @click.command(epilog=examples("moe-theory new paper queues"))
 @click.argument("kind", type=click.Choice(["paper"]), metavar="paper")
 @click.argument("name")
-@out_option("Folder that gets the files.", default_words="NAME")
-@json_option("a list of the paths written.")
+@out_option("Folder for the files.", default_words="NAME")
+@json_option("a list of the written paths.")
 def new(kind: str, name: str, out: Path | None) -> None:
     """Create a template package for your own paper.
 
-    Writes into OUT pyproject.toml, the paper (NAME/__init__.py: a system, readings, a statement with two claims, a
-    figure), the statement's texts (NAME/statements.toml), a sweep (sweep.toml) and a test. Nothing is overwritten.
+    Writes into OUT a pyproject.toml, the paper (NAME/__init__.py, with a system, readings, a statement with two claims,
+    and a figure), the statement's texts (NAME/statements.toml), a sweep (sweep.toml) and a test. Nothing is
+    overwritten.
     """
     from moe_theory.plot.document import of_paths
     from moe_theory.plot.markdown import filled
@@ -37,7 +38,7 @@ def new(kind: str, name: str, out: Path | None) -> None:
     texts = template(name)
     for file in texts:
         if (folder / file).exists():
-            raise OutputError(f"{folder / file} is there already, and is not overwritten: name another --out.")
+            raise OutputError(f"{folder / file} already exists, and is not overwritten. Name another --out.")
     paths = [prepare_folder((folder / file).parent, (Path(file).name,)) / Path(file).name for file in texts]
     for path, text in zip(paths, texts.values(), strict=True):
         write_whole(path, text)
@@ -46,7 +47,6 @@ def new(kind: str, name: str, out: Path | None) -> None:
 
 
 def template(name: str) -> dict[str, str]:
-    """Return the files that a paper of this name starts with, by file name."""
     files = sorted(resources.files("moe_theory.cli").joinpath("template").iterdir(), key=lambda file: file.name)
     texts = {file.name: file.read_text(encoding="utf-8") for file in files if file.is_file()}
     texts[MODULE] = texts.pop(f"{TEMPLATE}.py")
@@ -55,18 +55,18 @@ def template(name: str) -> dict[str, str]:
 
 
 def require_free(name: str) -> None:
-    """Raise DeclarationError unless a paper may have this name, and a module of this name hides no other."""
+    """Raise DeclarationError unless a paper may have this name and its module would hide no other."""
     import moe_theory
     from moe_theory.core.papers import paper_names
 
     if not re.fullmatch(r"[a-z][a-z0-9]{0,39}", name) or keyword.iskeyword(name):
         raise DeclarationError(
-            f"name={shortened(name)} must be lower-case letters and digits, at most 40 and a letter first, as it is a "
-            "module's and begins the ids of claims. Choose another."
+            f"name={shortened(name)} must be a letter and up to 39 letters and digits, all lower-case, because it "
+            "names a module and begins the ids of claims. Choose another name."
         )
     specs = [importlib.util.find_spec(module) for module in (f"moe_theory.{name}", name)]
     is_taken = name in {*RESERVED, *paper_names(), *dir(moe_theory)}
     if is_taken or any(spec is not None and spec.origin for spec in specs):
         raise DeclarationError(
-            f"name={name} is a paper's or a module's that is installed, or a word of moe_theory. Try my{name}."
+            f"name={name} is already the name of a paper or module, or a word of moe_theory. Try my{name}."
         )

@@ -24,7 +24,7 @@ class _Path(click.Path):
 
 
 class Listed(click.Option):
-    """An option that may be given several times, or once with commas between its values."""
+    """An option that can be repeated, or given once with commas between values."""
 
     def __init__(self, *names: Any, **about: Any) -> None:
         super().__init__(*names, **about | {"multiple": True})
@@ -35,7 +35,7 @@ class Listed(click.Option):
 
 
 class WholeNumber(click.ParamType):
-    """A whole number, also written as 60_000 or 1e6. Raises: InvalidValueError for anything else."""
+    """A whole number, which can be written as 60_000 or 1e6. Raises: InvalidValueError for anything else."""
 
     name = "integer"
 
@@ -48,10 +48,10 @@ class WholeNumber(click.ParamType):
         raise InvalidValueError(f"{option} {shortened(value)} must be a whole number, such as 8 or 1e6.")
 
 
-LONGEST_NUMBER = 309  # digits, as many as a float can have
+LONGEST_NUMBER = 309  # most digits of a float
 PATH = _Path(path_type=Path)
-LAST_RUN = "runs/verify"  # where `verify` writes unless told otherwise, and other commands look
-OWN_RUN = "runs/system"  # likewise, of an algorithm of one's own
+LAST_RUN = "runs/verify"  # default folder of `verify`, which other commands read
+OWN_RUN = "runs/system"  # default folder of `verify --system`
 
 seed_option: Decorator = click.option("--seed", default=0, help="Seed of all random numbers.")
 from_option: Decorator = click.option(
@@ -63,38 +63,35 @@ from_option: Decorator = click.option(
 )
 
 
-module_option: Decorator = click.option("--module", type=PATH, help="A Python file that declares claims of your own.")
+module_option: Decorator = click.option("--module", type=PATH, help="A Python file that declares your own claims.")
 
 system_option: Decorator = click.option(
     "--system",
     metavar="FILE:NAME",
-    help="Your own algorithm: NAME = dict(router=...) in a Python file, with parts that the paper's `system` takes.",
+    help="Your own algorithm, as NAME = dict(router=...) in a Python file, with parts of the paper's `system`.",
 )
 
 
 def cluster_option(action: str) -> Decorator:
-    """Return --dask, the address of a cluster that does `action`. Certificates are from Dask's configuration."""
+    """Return --dask, the address of a cluster that does `action`. Dask's configuration gives certificates."""
     words = (
-        f"{action} on a Dask cluster: a scheduler's address such as tcp://host:8786, or local:N for N processes. "
-        "Those who control the scheduler can run any code here and on its workers."
+        f"{action} on a Dask cluster. Give a scheduler's address such as tcp://host:8786, or local:N for N processes. "
+        "Whoever controls the scheduler can run any code here and on its workers."
     )
     return click.option("--dask", metavar="ADDRESS", help=words)
 
 
 def set_option(target: str) -> Decorator:
-    """Return --set NAME=VALUE, on top of `target`."""
-    words = f"Set a parameter on top of {target}. Repeatable, or separate by commas."
+    words = f"Set a parameter in addition to {target}. Repeatable, or separate by commas."
     return click.option("--set", "settings", cls=Listed, metavar="NAME=VALUE", help=words)
 
 
 def out_option(content: str, default: str | None = None, default_words: str | None = None) -> Decorator:
-    """Return --out, for `content`, at `default` or at the place that `default_words` describes."""
+    """Return --out for `content`, whose default is `default` or described by `default_words`."""
     return click.option("--out", type=PATH, default=default, help=content, show_default=default_words or True)
 
 
 def json_option(document: str) -> Decorator:
-    """Return --json, which `output.show` reads."""
-
     def keep(context: click.Context, option: click.Parameter, value: bool) -> None:
         context.meta[JSON] = value
 

@@ -30,27 +30,27 @@ EXITS = {
     INTERRUPTED: "the command was interrupted (Ctrl-C, SIGTERM), and one line says what is saved",
     UNREAD: "the reader of the output has ended, as after `| head -1`",
 }
-JSON = "moe_theory.json"  # in Click's `meta`: whether the command was given --json
-LONGEST_LINE = 2_000  # characters of an error
-MOST_DAMAGED = 5  # files that are named
-_LOG_WIDTH = 160  # columns of a log or a pipe, unless COLUMNS says
+JSON = "moe_theory.json"  # key in Click's `meta` for whether the command has --json
+LONGEST_LINE = 2_000  # characters in an error message
+MOST_DAMAGED = 5  # damaged files to name
+_LOG_WIDTH = 160  # characters in a line of a log or a pipe, unless COLUMNS is set
 
 
 def brief(text: str) -> str:
-    """Return a message, cut in the middle where it is long: usually text of a user or a library."""
+    """Return a message. A long one, usually from a user or a library, is cut in the middle."""
     if len(text) <= LONGEST_LINE:
         return text
     return f"{text[: LONGEST_LINE // 2]} ... {text[-LONGEST_LINE // 2 :]}"
 
 
 def wants_json() -> bool:
-    """Return whether the command was given --json, so that standard output is for the document alone."""
+    """Return whether the command has --json, so that standard output has nothing but the document."""
     context = click.get_current_context(silent=True)
     return context is not None and context.meta.get(JSON, False)
 
 
 def open_console() -> "Console":
-    """Return a console that takes no words for markup, on standard output, or on standard error with --json."""
+    """Return a console without markup, on standard output, or with --json on standard error."""
     from rich.console import Console
 
     console = Console(stderr=wants_json(), markup=False, emoji=False)
@@ -60,25 +60,23 @@ def open_console() -> "Console":
 
 
 def print_lines(console: "Console", *lines: object) -> None:
-    """Print plain lines, which the terminal wraps: paths stay whole."""
+    """Print plain lines. The terminal wraps them, so paths stay whole."""
     for line in lines:
         console.print(str(line), highlight=False, soft_wrap=True)
 
 
 def damaged_lines(damaged: Mapping[str, str]) -> list[str]:
-    """Return a line on each of the first damaged entries, by name."""
     return [f"damaged, computed again: {name}: {damaged[name]}" for name in list(damaged)[:MOST_DAMAGED]]
 
 
 def show_document(document: "Document") -> None:
-    """Print a document, as JSON on request."""
     console = open_console()
     if wants_json():
         click.echo(json.dumps(document.to_json(), indent=2))
     else:
         _print_markdown(console, document.text(console.width))
         if document.verdicts is not None:
-            from moe_theory.report.verdicts import verdicts_text  # which few documents need
+            from moe_theory.report.verdicts import verdicts_text  # few documents need it
 
             _print_markdown(console, verdicts_text(document.verdicts, console.width))
 
@@ -90,7 +88,7 @@ def _print_markdown(console: "Console", text: str) -> None:
 
     with console.capture() as captured:
         for part in terminal(text):
-            # Lines of a pipe, and those with a path or a command, stay whole: a terminal wraps them.
+            # Lines in a pipe and lines with a path or a command stay whole. A terminal wraps them.
             is_whole = isinstance(part, Text) and (part.no_wrap or not console.is_terminal)
             console.print(part, highlight=False, soft_wrap=is_whole)
     console.file.write(re.sub(r" +(?=\n)", "", captured.get()))
@@ -106,7 +104,7 @@ def refuse(failure: Exception) -> NoReturn:
 
 
 def discard(*streams: IO[str] | None) -> None:
-    """Drop the unwritten rest of streams that cannot be written. Otherwise Python complains at exit."""
+    """Discard unwritten output of streams that cannot be written. Otherwise Python complains at exit."""
     for stream in streams:
         if stream is not None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
@@ -118,7 +116,7 @@ def stop(reason: str, code: int = INTERRUPTED) -> NoReturn:
 
 
 def stop_at_once(reason: str) -> NoReturn:
-    """Exit as `stop` does, without waiting for threads that are still at work."""
+    """Exit like `stop`, but without waiting for threads that are still working."""
     if threading.active_count() == 1:
         stop(reason)
     click.echo(f"moe-theory: {reason}", err=True)
@@ -127,7 +125,7 @@ def stop_at_once(reason: str) -> NoReturn:
 
 @contextlib.contextmanager
 def stoppable() -> Iterator[Callable[[], bool]]:
-    """Let SIGTERM, sent by a cluster's queue before it kills, end a run like Ctrl-C. Yields whether either has come."""
+    """Let SIGTERM, which a batch system sends before it kills, end a run like Ctrl-C. Yields whether either came."""
     received: list[int] = []
 
     def interrupt(number: int, _: Any) -> NoReturn:

@@ -1,4 +1,4 @@
-"""Click commands of functions of papers, made from their signatures."""
+"""Click commands for functions of papers, made from the signatures."""
 
 import functools
 import inspect
@@ -26,17 +26,17 @@ from moe_theory.plot.document import Content, Document
 from moe_theory.runs.files import whole_set
 
 _UNSET = (ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP)
-_TYPES: dict[Any, click.ParamType] = {int: WholeNumber(), float: click.FLOAT, str: click.STRING, Path: PATH}  # Click's
-_ITEMS: dict[Any, click.ParamType] = {tuple[int, ...]: WholeNumber(), tuple[str, ...]: click.STRING}  # of lists
+_TYPES: dict[Any, click.ParamType] = {int: WholeNumber(), float: click.FLOAT, str: click.STRING, Path: PATH}
+_ITEMS: dict[Any, click.ParamType] = {tuple[int, ...]: WholeNumber(), tuple[str, ...]: click.STRING}  # types of members
 
 
 def command_of(paper: str, name: str, function: Callable[..., Any]) -> click.Command:
-    """Return the command of a function that returns a `plot.document.Document`. Its docstring is the command's help."""
+    """Return a command for a function that returns a `plot.document.Document`. Its docstring is the help."""
     place = f"paper {paper!r}: the command {name!r}"
     try:
         hints = typing.get_type_hints(function, include_extras=True)
     except NameError as failure:
-        raise DeclarationError(f"{place} has a type that is not imported: {failure}. Import it.") from None
+        raise DeclarationError(f"{place} has a type that is not imported: {failure}. Import the type.") from None
     parameters = inspect.signature(function).parameters
     arguments = [key for key, parameter in parameters.items() if parameter.kind is parameter.POSITIONAL_ONLY]
     terminals = [key for key in parameters if hints.get(key) is Terminal]
@@ -70,24 +70,22 @@ def command_of(paper: str, name: str, function: Callable[..., Any]) -> click.Com
     epilog = examples(*map(str.strip, lines.splitlines())) if lines else None
     command = click.Command(name, callback=run, params=options, help=text, epilog=epilog)
     if "out" not in parameters:
-        command = out_option("Folder for the files of the result.", default_words="no files")(command)
+        command = out_option("Folder for the result's files.", default_words="no files")(command)
     return json_option(option_of(hints.get("return")).help)(command)
 
 
 def _write(files: Mapping[str, Content], folder: Path) -> None:
-    """Write files into a folder, all or none. Raises: OutputError."""
     with whole_set(folder, files) as paths:
         for path, content in zip(paths.values(), files.values(), strict=True):
             if callable(content):
                 content(path)
             else:
-                from moe_theory.report import pages  # which few documents need
+                from moe_theory.report import pages  # few documents need it
 
                 path.write_text(pages.to_json(content))
 
 
 def _parameter(place: str, parameter: inspect.Parameter, hint: Any) -> click.Parameter:
-    """Return the argument or the option of a parameter."""
     option = option_of(hint)
     if hasattr(hint, "__metadata__"):
         hint = typing.get_args(hint)[0]
@@ -97,8 +95,8 @@ def _parameter(place: str, parameter: inspect.Parameter, hint: Any) -> click.Par
     is_several = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
     if is_several or len(kinds) != 1 or kinds[0] not in (bool, *_TYPES, *_ITEMS):
         raise DeclarationError(
-            f"{place}: {parameter} has a type that no option has. Make it bool, int, float, str, Path, "
-            "tuple[int, ...] or tuple[str, ...], or one of these or None."
+            f"{place}: {parameter} has a type that options cannot have. Use bool, int, float, str, Path, tuple[int, "
+            "...] or tuple[str, ...], or one of these or None."
         )
     kind = kinds[0]
     is_required = parameter.default is parameter.empty

@@ -13,15 +13,16 @@ from moe_theory.cli.output import show_document
 @click.option(
     "--elsewhere",
     is_flag=True,
-    help="The runs are on another data set than the paper's own: publish them next to its results.",
+    help="The runs are on another data set. Publish them next to the paper's own results.",
 )
-@json_option("a list of the records, each with path, paper, and verdicts or searches, their number.")
+@json_option("a list of the records, each with path, paper, and the number of verdicts or searches.")
 def record(folders: tuple[Path, ...], elsewhere: bool) -> None:
     """Publish the results of `verify` and `challenge` as a paper's results.
 
-    DIR is a folder that they wrote. A verdict replaces the published one on the same claim and reading, and a search
-    that of the same statement. All others stay. Run at the record's own --seed, and compare by `git diff`. Without DIR
-    only the indexes of papers are made again, as is needed after an edit of a paper's Python files.
+    DIR is a folder that these commands wrote. A verdict replaces the published one on the same claim and reading. A
+    search replaces the published one on the same statement. All others stay. Use the record's own --seed for runs, and
+    compare by `git diff`. Without DIR, only the indexes of papers are made again. Do this after you edit a paper's
+    Python files.
     """
     from moe_theory.core.papers import ordered_names
     from moe_theory.report import record as records

@@ -18,7 +18,7 @@ from moe_theory.core.errors import DamagedError
 )
 @click.argument("folders", nargs=-1, metavar="[DIR...]", type=PATH)
 @click.option("--paper", metavar="NAME", help="Report the published results of a paper.")
-@click.option("--cite", is_flag=True, help="Print BibTeX of this software and of the papers tested.")
+@click.option("--cite", is_flag=True, help="Print BibTeX of this software and of the tested papers.")
 @out_option("Folder for the report.", default_words="the first DIR, or runs/papers/NAME")
 @json_option(
     "the content of report.json, in the form of verdicts.json; with --cite schema, papers, version and bibtex."
@@ -26,9 +26,8 @@ from moe_theory.core.errors import DamagedError
 def report(folders: tuple[Path, ...], paper: str | None, cite: bool, out: Path | None) -> None:
     """Write an HTML report of a run, or of a paper's published results.
 
-    DIR, by default runs/verify, holds a verdicts.json. Writes report.html, and report.json with its numbers. Several
-    folders become one report. A later verdict on the same claim and reading replaces an earlier one, and their errors
-    add up.
+    DIR, by default runs/verify, has a verdicts.json. Writes report.html, and report.json with its numbers. Several
+    folders give one report. Later verdicts on the same claim and reading replace earlier ones, and errors are added.
     """
     from moe_theory.plot.document import Document, read_written
     from moe_theory.plot.markdown import code, paragraphs
@@ -38,9 +37,9 @@ def report(folders: tuple[Path, ...], paper: str | None, cite: bool, out: Path |
     from moe_theory.runs.files import prepare_folder
 
     if folders and paper is not None:
-        raise DamagedError("name either folders, or a paper by --paper NAME.")
+        raise DamagedError("name either folders, or a paper with --paper NAME.")
     if cite and out is not None:
-        raise DamagedError("--cite prints, and writes nothing. Leave out --out.")
+        raise DamagedError("--cite only prints. Leave out --out.")
     if paper is not None:
         merged = pages.of_paper(paper)
         first = Path("runs/papers") / paper

@@ -17,19 +17,19 @@ from moe_theory.core.errors import InvalidValueError
     )
 )
 @click.argument("patterns", nargs=-1, metavar="[STATEMENT]...")
-@click.option("--claims", is_flag=True, help="List the claims, and how each is tested.")
+@click.option("--claims", is_flag=True, help="List the claims and how they are tested.")
 @from_option
 @module_option
 @json_option(
     "a list of the statements, each with id, paper, where, says, formula, hypotheses, why, instance, corrected, roles "
-    "of its claims, status, status_by_reading, and from, the folder of the run that judged it, or null; with "
-    "--claims a list of the claims, each with id, paper, where, statement, kind, margin and replaced_by."
+    "of its claims, status, status_by_reading, and from, the folder of the deciding run or null; with --claims a list "
+    "of the claims, each with id, paper, where, statement, kind, margin and replaced_by."
 )
 def statements(patterns: tuple[str, ...], claims: bool, folder: Path | None, module: Path | None) -> None:
     """List all statements and their status.
 
-    STATEMENT is a paper's name, a statement such as continual.lemma-8 or 'Lemma 8', a glob, or a claim's id. Without it
-    all are listed, or with --module those of the module.
+    STATEMENT is a paper's name, a statement such as continual.lemma-8 or 'Lemma 8', a glob, or a claim's id. Without
+    STATEMENT all are listed, or with --module the module's.
     """
     from moe_theory.report import verdicts
     from moe_theory.report.standing import standing
@@ -42,7 +42,7 @@ def statements(patterns: tuple[str, ...], claims: bool, folder: Path | None, mod
         show_document(verdicts.statements_document(standing(patterns, folder)))
         return
     if folder is not None:
-        raise InvalidValueError("--claims lists what is declared, not a run. Leave out --from.")
+        raise InvalidValueError("--claims lists declarations, not a run. Leave out --from.")
     from moe_theory.verification.registry import select_claims
 
     show_document(verdicts.claims_document(select_claims(patterns or ("*",))))

@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 @click.option(
     "--part",
     metavar="I/N",
-    help="Compute only the I-th of N fixed shares of the chunks, into a file of its own: one job of a batch system. "
-    "When all parts are there, the same command without --part writes the results.",
+    help="In a batch job, compute only the I-th of N fixed shares of the chunks, in a separate file. When all parts "
+    "are done, the same command without --part writes the results.",
 )
 @click.option("--example", is_flag=True, help="Print a commented specification.")
-@json_option("as `sweep show`.")
+@json_option("the document of `sweep show`.")
 def sweep(specification: Path | None, out: Path | None, dask: str | None, part: str | None, example: bool) -> None:
     """Run a parameter sweep from a TOML file.
 
-    Finished chunks are saved in OUT. The same command resumes after an interrupt, a crash or a change of the file, and
-    computes only what is missing. The numbers do not depend on how the sweep ran. `moe-theory sweep show FOLDER` shows
-    its results.
+    Finished chunks are saved in OUT. After an interrupt, a crash or a change of the file, the same command resumes and
+    computes only missing chunks. Numbers do not depend on how the sweep ran. `moe-theory sweep show FOLDER` shows
+    results.
 
-    Statistics over the replicates are count, mean, standard_error, min, max and quantiles: q10 is exceeded by 90 %.
+    Statistics over the replicates are count, mean, standard_error, min, max and quantiles. 90 % exceed q10.
     """
     from moe_theory.sweep import specification as specifications
 
@@ -41,11 +41,9 @@ def sweep(specification: Path | None, out: Path | None, dask: str | None, part: 
         click.echo(specifications.example(), nl=False)
         return
     if specification is None:
-        raise InvalidValueError(
-            "name a specification: moe-theory sweep --example > grid.toml prints one to start from."
-        )
+        raise InvalidValueError("name a specification. To start, print one: moe-theory sweep --example > grid.toml")
     folder = out or Path("runs") / specification.stem
-    with stoppable() as is_stopped:  # from before the heavy imports on
+    with stoppable() as is_stopped:  # also during the heavy imports
         _run(specification, folder, dask, part, is_stopped)
 
 
@@ -69,33 +67,31 @@ def _run(specification: Path, folder: Path, dask: str | None, part: str | None, 
             progress.at(f"writing {sweeps.RESULTS}")
             written = _written(results, folder / sweeps.RESULTS)
     except KeyboardInterrupt:
-        stop_at_once(f"interrupted; finished chunks are saved in {folder}: the same command resumes from them")
+        stop_at_once(f"interrupted; finished chunks are saved in {folder}, and the same command resumes from them")
     look = Markup(f"look: {code(f'moe-theory sweep show {shell_path(folder)}')}")
     lines = [*damaged_lines(outcome.counts.damaged), sweeps.closing_line(outcome.counts)]
     show_document(sweeps.document(results, [*lines, written, look]))
 
 
 def _written(results: "Results", path: Path) -> str:
-    """Write the labelled results, and return a line that says where they are."""
     from moe_theory.plot.markdown import Markup, code
 
     if not results.coverage.is_complete:
-        return f"{path.name} is left out: it is written when all is there"
+        return f"{path.name} is not written until all chunks exist"
     try:
         return Markup(f"results: {code(str(results.save(path)))}")
     except InvalidValueError as too_large:
-        return f"{path.name} is left out: {too_large}"
+        return f"{path.name} is not written: {too_large}"
 
 
 @click.command("sweep show", epilog=examples("moe-theory sweep show runs/grid"))
 @click.argument("folder", metavar="FOLDER", type=PATH)
 @click.option("--picture", type=PATH, help="File of the plot, .svg or .png.", show_default="look.svg in FOLDER")
 @json_option(
-    "schema, specification, digest, coverage, round and cells, each with settings, reading and the last round's "
-    "statistics."
+    "schema, specification, digest, coverage, round and cells, each with settings, reading and last statistics."
 )
 def show(folder: Path, picture: Path | None) -> None:
-    """Summarize a sweep: table and plot. Also while the sweep is running."""
+    """Summarize a sweep in a table and a plot, even while it is running."""
     from moe_theory.plot.markdown import code
     from moe_theory.report import sweeps
     from moe_theory.sweep.results import Results
@@ -105,14 +101,13 @@ def show(folder: Path, picture: Path | None) -> None:
     lines = []
     if not coverage.is_complete:
         lines.append(
-            f"{coverage.chunks:,} of {coverage.of_chunks:,} chunks are there: the same `moe-theory sweep` command "
-            "computes the others"
+            f"{coverage.chunks:,} of {coverage.of_chunks:,} chunks exist. Rerun `moe-theory sweep` for the others"
         )
     if picture is not None:
         lines.append(code(str(sweeps.draw(results, picture))))
     elif sweeps.can_be_drawn(results):
         try:
             lines.append(code(str(sweeps.draw(results, folder / "look.svg"))))
-        except OutputError as failure:  # such as another user's folder
+        except OutputError as failure:  # for example in another user's folder
             lines.append(f"no picture: {failure}")
     show_document(sweeps.document(results, [*damaged_lines(results.damaged), *lines]))

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from moe_theory.verification.request import Request
     from moe_theory.verification.verdict import Report, Verdict
 
-PAGE_SECONDS = 0.06  # of a budget, for each verdict's part of the report
-PAGE_SHARE = 0.25  # of a budget, for what comes after the last verdict at most
-END_SECONDS = 2.0  # of a budget, for the verdicts
-FIRST_REPLICATES = 512  # of a first look at most
+PAGE_SECONDS = 0.06  # seconds of a budget that are reserved for each verdict in the report
+PAGE_SHARE = 0.25  # largest share of a budget that is reserved for the report
+END_SECONDS = 2.0  # seconds of a budget that are reserved for writing verdicts
+FIRST_REPLICATES = 512  # limit in a first look
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 _JSON = (
     "the content of verdicts.json: schema, summary (verdicts by status), command, seed, error, versions and verdicts; "
@@ -51,20 +51,20 @@ _replicates_option = click.option(
     "--replicates",
     type=int,
     help="Replicate limit of every experiment.",
-    show_default="each experiment's own; none with --budget",
+    show_default="each experiment's own, or none with --budget",
 )
 _budget_option = click.option(
     "--budget",
     callback=lambda context, option, text: None if text is None else seconds_of(text),
     metavar="TIME",
-    help="Time to spend, such as 90s, 10m or 1h. Claims that are undecided by then stay INCONCLUSIVE.",
+    help="Time limit, such as 90s, 10m or 1h. Claims that are then undecided stay INCONCLUSIVE.",
 )
 
 
 @click.command(epilog=examples("moe-theory verify continual.lemma-4 --reading unit-signal"))
 @click.argument("patterns", nargs=-1, metavar="[CLAIM]...")
 @_reading_option
-@set_option("every reading's own choices, such as signal_scale=5")
+@set_option("each reading's own choices, such as signal_scale=5")
 @_replicates_option
 @_budget_option
 @seed_option
@@ -72,7 +72,7 @@ _budget_option = click.option(
     "--error",
     type=float,
     help="Probability that any verdict is false, split evenly over the verdicts.",
-    show_default="0.01, of which each has a fixed part that its paper declares",
+    show_default="0.01, of which each verdict has a fixed share that its paper declares",
 )
 @module_option
 @system_option
@@ -84,11 +84,11 @@ _budget_option = click.option(
 def verify(out: Path | None, dask: str | None, **asked: Any) -> None:
     """Test claims by Monte Carlo simulation.
 
-    CLAIM is an id, a glob such as 'continual.theorem-*', a statement, or a paper's name. Without it a few claims of
-    each paper are tested, in a minute. '*' tests all, and so does --budget alone. With --module the module's claims
-    are tested. Replicates double until each claim is decided. Prints a table, and saves verdicts.json and the
-    samples, so that the same command resumes. With --out it also writes a page, report.html. Proofs of your own
-    paper are run first.
+    CLAIM is an id, a glob such as 'continual.theorem-*', a statement, or a paper's name. Without CLAIM a few claims of
+    each paper are tested, which takes a minute. '*' tests all, and so does --budget alone. With --module the module's
+    claims are tested. The number of replicates doubles until each claim is decided. The command prints a table, and
+    saves verdicts.json and the samples, so that the same command resumes. With --out it also writes a page,
+    report.html. Proofs of your own paper run first.
 
     With --system the claims are tested on your own algorithm, next to the published results.
     """
@@ -157,7 +157,6 @@ def request_of(
 def _judge(
     request: "Request", out: Path, *, dask: str | None, has_page: bool
 ) -> tuple["Report", list[Path], list[str]]:
-    """Test a request, and return the report, the written paths, and lines on the samples."""
     from moe_theory.report import pages, verdicts
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs
@@ -192,6 +191,6 @@ def _judge(
                 request, archive=archive, progress=progress, on_verdict=count, pool=pool, command=command_line()
             )
     except KeyboardInterrupt:
-        stop("interrupted; the samples taken so far are saved: the same command resumes from them")
+        stop("interrupted; the samples so far are saved, and the same command resumes from them")
     paths = pages.write_report(report, folder, pages.NUMBERS) if has_page else pages.write_numbers(report, folder)
     return report, paths, [*damaged_lines(archive.damaged), verdicts.samples_line(archive.written, archive.found)]

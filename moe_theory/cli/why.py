@@ -11,24 +11,24 @@ from moe_theory.cli.output import show_document
 
 @click.command(epilog=examples("moe-theory why generalization.theorem-1"))
 @click.argument("name", metavar="STATEMENT")
-@click.option("--script", "kind", flag_value="witness", help="Print a NumPy script that shows what fails.")
+@click.option("--script", "kind", flag_value="witness", help="Print a NumPy script that shows the failure.")
 @click.option(
-    "--proof", "kind", flag_value="proof", help="Print the program that proves it, or else the exact counterexample."
+    "--proof", "kind", flag_value="proof", help="Print the program of the proof, or else of the exact counterexample."
 )
 @click.option("--disproof", "kind", flag_value="disproof", help="Print the program of the exact counterexample.")
 @click.option("--derivation", "kind", flag_value="derivation", help="Print the program that proves the correction.")
-@click.option("--all", "is_whole", is_flag=True, help="Print full proofs, notes and free parameters too.")
+@click.option("--all", "is_whole", is_flag=True, help="Also print full proofs, notes and free parameters.")
 @from_option
 @json_option(
-    "a list of the statements, each as of `moe-theory statements` (id, status, status_by_reading, ...), with found, "
-    "the sentence of the verdict that decides."
+    "a list of the statements, each as in `moe-theory statements` (id, status, status_by_reading, ...), with found, "
+    "the sentence on the deciding verdict."
 )
 def why(name: str, kind: str | None, is_whole: bool, folder: Path | None) -> None:
     """Explain the status of a statement.
 
     STATEMENT is a name, such as continual.lemma-8, the paper's own name for it, such as 'Lemma 8' or
     'edge.Theorem 1', or the id of a claim. The card says whether the statement is true, why, what is true instead, and
-    how we know.
+    how we know it.
     """
     from moe_theory.core.errors import DeclarationError
     from moe_theory.report import verdicts
@@ -43,8 +43,8 @@ def why(name: str, kind: str | None, is_whole: bool, folder: Path | None) -> Non
     if kind == "proof" and kind not in kinds and "disproof" in kinds:
         kind = "disproof"
     having = [statement for statement in statements if kind in statement.scripts] or statements[:1]
-    programs = {statement.script(kind) for statement in having}  # raises for one that has none
+    programs = {statement.script(kind) for statement in having}  # raises if a statement has none
     if len(programs) > 1:
         names = ", ".join(statement.name for statement in having)
-        raise DeclarationError(f"name one statement: each of {names} has a {kind}.")
+        raise DeclarationError(f"name one statement. Each of {names} has a {kind}.")
     click.echo(programs.pop(), nl=False)

@@ -2,4 +2,4 @@
 
 import time
 
-IMPORT_TIME = time.time()  # `moe_theory` imports this first. Files that change later are not what was imported.
+IMPORT_TIME = time.time()  # files that change later were not imported as they are

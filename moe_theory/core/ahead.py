@@ -1,7 +1,4 @@
-"""Split a step into a part that can be computed rounds ahead, and the rest.
-
-The first part depends on the step's key, on counters of rounds, and on leaves of the state that no step changes.
-"""
+"""Split a step into a part that can be computed rounds ahead, and the rest."""
 
 import itertools
 import math
@@ -23,20 +20,20 @@ Variables = set[Any]
 class StepParts(NamedTuple):
     """A step in three parts: `act(prepare(draw(key, state, params), state, params), state, params)` is the step.
 
-    `draw` and `prepare` read only round counters and leaves that no step changes, such as a pool. So an earlier state,
-    moved on by `count`, gives the same result.
+    `draw` and `prepare` read only round counters and leaves that no step changes, such as a pool. So they give the same
+    result on an earlier state whose counters `count` has moved on.
     """
 
-    draw: Callable[[Any, Any, Any], Values]  # (key, state, params): random numbers, and what is costly to repeat
-    prepare: Callable[[Values, Any, Any], Values]  # (draws, state, params): what else does not wait for the state
+    draw: Callable[[Any, Any, Any], Values]  # (key, state, params): random numbers, and values that cost much to repeat
+    prepare: Callable[[Values, Any, Any], Values]  # (draws, state, params): all other values that do not need the state
     act: Callable[[Values, Any, Any], Any]  # (prepared, state, params): the step's result
-    count: Callable[[Any, Any], Any]  # (state, rounds): the state with its counters moved on by so many rounds
-    shapes: Any  # of the step's result
+    count: Callable[[Any, Any], Any]  # (state, rounds): the state with its counters moved on by that many rounds
+    shapes: Any  # shapes of the step's result
     added: list[int | None]  # what a step adds to each leaf of the state; None where that cannot be read
 
 
 class _Stages(NamedTuple):
-    plain: list[Any]  # of what is the same in every round: wanted everywhere, and cheap
+    plain: list[Any]  # cheap equations that are the same in every round and needed in all stages
     draw: list[Any]
     prepare: list[Any]
     act: list[Any]
@@ -45,7 +42,7 @@ class _Stages(NamedTuple):
 def split_step(step: Callable[[Any, Any, Any], Any], key: Any, state: Any, params: Any) -> StepParts:
     """Return the parts of `step`, a pure function of (key, state, params), traced for these shapes.
 
-    Known ahead are leaves that pass through unchanged, and integers that a step only increases by 1.
+    Leaves that the step leaves unchanged, and integers that it only increases by 1, are known ahead.
     """
     closed, result = jax.make_jaxpr(step, return_shape=True)(key, state, params)
     program = closed.jaxpr
@@ -95,21 +92,20 @@ def split_step(step: Callable[[Any, Any, Any], Any], key: Any, state: Any, param
 
 
 def require_counted(state: Any, added: list[int | None]) -> None:
-    """Raise DeclarationError unless a step adds 1 to its state's `round`."""
     step_by = added[place_of_round(state)]
     if step_by == 1:
         return
-    complaint = "gives a `round` that cannot be read as the last one plus 1"
+    complaint = "returns a `round` that is not recognizable as the previous one plus 1"
     if step_by is not None:
         complaint = f"adds {step_by} to the state's `round`" if step_by else "leaves the state's `round` as it was"
     raise DeclarationError(
-        f"`step` {complaint}: the keys of rounds are made of it, and runs are counted by it. Give "
-        "round=state.round + 1, and keep any other clock in a field of its own."
+        f"`step` {complaint}, but the engine derives each round's key from it and counts rounds by it. Return "
+        "round=state.round + 1, and keep any other clock in a separate field."
     )
 
 
 def require_same_start(init: Callable[[Any], Any], key: Any) -> tuple[Any, int | None]:
-    """Return the shapes and first round, if known, of the states that `init` begins. Raises: DeclarationError."""
+    """Return the shapes of the states that `init` returns, and their first round if known. Raises: DeclarationError."""
     closed, shapes = jax.make_jaxpr(init, return_shape=True)(key)
     place = place_of_round(shapes) if hasattr(shapes, "round") else None
     if place is None:
@@ -122,8 +118,8 @@ def require_same_start(init: Callable[[Any], Any], key: Any) -> tuple[Any, int |
     needed = _needed([equation for equation in program.eqns if not equation.effects], _variables(outputs))
     if (_variables(outputs) | _inputs(needed)) & set(program.invars):
         raise DeclarationError(
-            "`init` gives a `round` that is made of its key, but all replicates begin at one round. Give "
-            "round=jnp.int32(0), and keep any other clock in a field of its own."
+            "`init` returns a `round` that depends on its key, but all replicates must begin at the same round. "
+            "Return round=jnp.int32(0), and keep any other clock in a separate field."
         )
     (value,) = _function_of(closed, [], outputs, needed)()
     return shapes, int(value) if is_known(value) and jnp.shape(value) == () else None
@@ -136,7 +132,6 @@ def _function_of(closed: Any, inputs: list[Any], outputs: list[Any], equations: 
 
 
 def place_of_round(state: Any) -> Any:
-    """Return the index of the state's leaf `round`, or None if that is no leaf."""
     structure = jax.tree.structure(state)
     place = jax.tree.unflatten(structure, list(range(structure.num_leaves))).round
     return place if isinstance(place, int) else None
@@ -147,7 +142,7 @@ def _stages(equations: list[Any], variables: Variables, changing: Variables) -> 
     random = _reached(_without(equations, act), variables)
     plain = _without(equations, act + random)
     costly = _needed(random, set(_outputs([equation for equation in random if _is_costly(equation)])))
-    # Parts of what was drawn are stored in the place of the whole.
+    # If only a part of a drawn array is needed, that part is stored.
     draw = []
     drawn_variables = set()
     for equation in random:
@@ -156,7 +151,7 @@ def _stages(equations: list[Any], variables: Variables, changing: Variables) -> 
             draw.append(equation)
             drawn_variables |= set(equation.outvars)
     prepare = _without(random, draw)
-    # What is larger than what it comes from is made again rather than stored.
+    # A value that is larger than its inputs is computed again rather than stored.
     available = variables | set(_outputs(random))
     origins = {}
     for equation in prepare:
@@ -175,14 +170,13 @@ def _stages(equations: list[Any], variables: Variables, changing: Variables) -> 
 
 
 class _Offset(NamedTuple):
-    """An integer known up to the leaf of a state that it is counted from."""
+    """A leaf of a state plus a known integer, or a constant."""
 
     leaf: int | None  # None for a constant
     number: int
 
 
 def _added(closed: Any, first: int, count: int) -> list[int | None]:
-    """Return the constants that a program adds to integer leaves of a state, its first outputs, or None."""
     inputs = closed.jaxpr.invars
     given_offsets = [
         _Offset(place - first, 0) if first <= place < first + count and _is_integer(variable.aval) else None
@@ -193,7 +187,6 @@ def _added(closed: Any, first: int, count: int) -> list[int | None]:
 
 
 def _offsets(closed: Any, inputs: list[_Offset | None], outputs: list[Any] | None = None) -> list[_Offset | None]:
-    """Return the constants that results add to the inputs they are counted from, or None."""
     program = closed.jaxpr
     offsets: dict[Any, _Offset | None] = dict(zip(program.invars, inputs, strict=True))
     for variable, constant in zip(program.constvars, closed.consts, strict=True):

@@ -1,15 +1,15 @@
 """Locality losses that compare a move with a baseline, in place of (6).
 
-A round charges the gate of the chosen expert c = |w_t - w_{t-1}| >= 0. Its output for the task changes by -eta pi (1 -
-pi) c |v|^2, the output of any other expert by eta pi pi' c |v|^2. So an expert that has just learned a task is less
-likely to receive it again.
+A round charges the gate of the chosen expert c = |w_t - w_{t-1}| >= 0. This changes the expert's output for the task by
+-eta pi (1 - pi) c |v|^2, and the output of any other expert by eta pi pi' c |v|^2. So an expert that has just learned a
+task is less likely to receive it again.
 
-Here the cost is c - b. If b is the expert's own last move, a repeat after a change is rewarded, a change after a repeat
-is charged as much, and other rounds cost little. With pi = 1/M and orthogonal signals, an expert's outputs for all
-tasks add up to -(eta |v|^2 / M) (b - mean of all b). If b is the mean of all moves so far, repeats of repeats are
-rewarded too, so that leads grow.
+Here the cost is c - b. If b is the cost of the expert's own last move, a repeat after a change is rewarded, a change
+after a repeat is charged the same amount, and other rounds cost little. With pi = 1/M and orthogonal signals, an
+expert's outputs for all tasks add up to -(eta |v|^2 / M) (b - mean of all b). If b is the mean cost of all moves so
+far, every further repeat is rewarded too, so leads grow.
 
-The servers of `edge` take the same losses when they complete tasks. Proofs are in `docs/pages/derivations/repaired.md`.
+In `edge`, servers apply the same losses when they complete tasks. Proofs are in `docs/pages/derivations/repaired.md`.
 """
 
 import functools
@@ -21,26 +21,25 @@ from jaxtyping import Array, Float, Int
 from moe_theory.core.constraints import Within, require
 from moe_theory.core.locality import Locality, Move, distance_moved
 
-OWN = 0.7  # the share of an expert's own last move in the baseline of `repaired`
+OWN = 0.7  # weight of an expert's own last move in the baseline of `repaired`
 
 
 class Baseline(NamedTuple):
     """Costs of moves so far, as (6) charges them."""
 
-    last: Float[Array, " M"]  # of each expert's last move, 0 before its first
-    mean: Float[Array, ""]  # of all moves
-    num_moves: Int[Array, ""]  # how many there were
+    last: Float[Array, " M"]  # cost of each expert's last move, 0 before its first move
+    mean: Float[Array, ""]  # mean cost of all moves
+    num_moves: Int[Array, ""]  # number of moves
 
 
 @functools.lru_cache
 def compared(own: float) -> Locality:
-    """Return a locality loss that charges a move for its cost above a baseline: own last + (1 - own) mean.
+    """Return a locality loss that charges a move its cost minus the baseline own last + (1 - own) mean.
 
     Args:
-        own: the share of the expert's own last move in the baseline, in [0, 1], where the rest is the mean of all
-            moves.
-    Raises: InvalidValueError if `own` is no number in [0, 1].
-    Source: in place of Eq. (6) of `continual` and (11) of `edge`.
+        own: weight of the expert's own last move in the baseline, in [0, 1].
+    Raises: InvalidValueError if `own` is not a number in [0, 1].
+    Source: replaces Eq. (6) of `continual` and (11) of `edge`.
 
     Examples:
         >>> import numpy as np
@@ -55,7 +54,7 @@ def compared(own: float) -> Locality:
         [3.0, 0.0] [3.0, 0.0] 3.0
         [-2.0, 0.0] [1.0, 0.0] 2.0
     """
-    require(Within(0, 1, why="it is a share"), own=own)
+    require(Within(0, 1, why="it is a weight"), own=own)
 
     def init(dims: Any) -> Baseline:
         zero = jnp.zeros((), jnp.result_type(float))
@@ -72,8 +71,8 @@ def compared(own: float) -> Locality:
     return Locality(cost, init)
 
 
-last_move = compared(1.0)  # against the expert's own last move alone
-mean_move = compared(0.0)  # against the mean of all moves alone
-repaired = compared(OWN)  # against the mixture
-# By name, first the paper's own: what was not tried would have cost nothing.
+last_move = compared(1.0)  # baseline: the expert's own last move
+mean_move = compared(0.0)  # baseline: the mean of all moves
+repaired = compared(OWN)  # baseline: the weighted mean of both
+# Losses by name. The paper's own comes first: it treats a move that was not tried as free.
 LOCALITIES = {"printed": distance_moved, "repaired": repaired, "last-move": last_move, "mean-move": mean_move}

@@ -1,6 +1,6 @@
 """`vmap` with the batch on the trailing axis of every array, also inside the computation.
 
-The function is traced for one replicate, and its operations are replayed on arrays that end in the batch axis. An
+The function is traced for one replicate. Its operations are then replayed on arrays that end in the batch axis, and an
 operation without a rule falls back to `jax.vmap`.
 """
 
@@ -16,25 +16,25 @@ from jax.extend import core as jex_core
 from moe_theory.core import rewriting, threefry
 from moe_theory.core.numerics import stored
 
-# Sums are written as chains of additions, which run along the batch a whole register at a time and join the operations
-# around them; XLA's own reductions do neither. Of more terms than a chain has, parts are added first.
+# Sums are written as chains of additions. Unlike XLA's own reductions, chains fill whole registers along the batch and
+# fuse with the operations around them. A sum that is longer than a chain is first divided into parts.
 LONGEST_CHAIN = 16
-MOST_PARTS = 15  # that are added at once: to a sum of more XLA joins no operation, and takes half as long again
-MOST_TERMS = 1024  # along an axis
+MOST_PARTS = 15  # parts added at once. XLA fuses nothing with a longer sum, which then takes 1.5 times as long
+MOST_TERMS = 1024  # terms along an axis
 
 
-# How an operation is batched: it is the same for all replicates; written out as a chain of stored operations, or by
-# others; bound as it is, on arrays that end in the batch; or given to `jax.vmap`, which moves the batch to the front.
+# How an operation is batched: all replicates share it, it is written as stored additions or as other operations, it
+# runs unchanged on arrays that end in the batch axis, or `jax.vmap` moves the batch axis to the front.
 SHARED = "shared"
 STORED = "stored"
 WRITTEN = "written"
 TRAILING = "trailing"
 FALLBACK = "vmap"
-Log = list[tuple[Any, str, tuple[Any, ...]]]  # operations, how they are batched, and the calls that they are in
+Log = list[tuple[Any, str, tuple[Any, ...]]]  # operations, how they are batched, and the calls that contain them
 
 
 class _Value(NamedTuple):
-    """A value in the replayed computation, ending in the batch axis if batched."""
+    """A value in the replayed computation. Its array ends in the batch axis if it is batched."""
 
     array: Any
     is_batched: bool
@@ -43,12 +43,12 @@ class _Value(NamedTuple):
 def trailing_vmap(
     function: Callable[..., Any], is_batched: tuple[bool, ...], *, stores: bool = False, log: Log | None = None
 ) -> Callable[..., Any]:
-    """Vectorise `function` of one replicate over the trailing axis of batched arguments and results.
+    """Vectorise a function of one replicate over the trailing axis of its batched arguments and results.
 
     Args:
         is_batched: for each positional argument, whether its leaves end in the batch axis.
-        stores: whether optimisation barriers of the surrounding program store their values.
-        log: receives every operation with its way of being batched.
+        stores: whether optimisation barriers in the surrounding program store their values.
+        log: a list that receives every operation and how it is batched.
     """
 
     def batched(*arguments: Any) -> Any:
@@ -77,7 +77,7 @@ def without_barriers(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def one_replicate(batched: Any) -> Any:
-    """Return the shapes of one replicate, for a pytree of arrays that end in the batch axis."""
+    """Return the shapes of one replicate in a pytree of arrays that end in the batch axis."""
     return jax.tree.map(
         lambda leaf: jax.ShapeDtypeStruct(leaf.shape[:-1], leaf.dtype, weak_type=getattr(leaf, "weak_type", False)),
         batched,
@@ -94,11 +94,11 @@ def _to_batched(value: _Value, size: int, shape: tuple[int, ...] | None = None) 
 
 
 class _Context(NamedTuple):
-    size: int  # of the batch
+    size: int  # size of the batch
     stores: bool
     log: Log | None
-    calls: tuple[Any, ...] = ()  # that it is in
-    passes: bool = False  # whether barriers are left out
+    calls: tuple[Any, ...] = ()  # calls that contain the operation
+    passes: bool = False  # whether to leave out barriers
 
 
 def _replay(closed: Any, inputs: list[_Value], context: _Context) -> list[_Value]:
@@ -144,7 +144,7 @@ def _apply(equation: Any, operands: list[_Value], context: _Context) -> list[_Va
             shape = equation.outvars[0].aval.shape if _is_elementwise(equation) else None
             arrays = [_to_batched(operand, size, shape) for operand in operands]
         return _results(equation, _bind(equation, arrays, **changes), True)
-    if size == 1:  # its branches and loops stay what they are
+    if size == 1:  # branches and loops stay as they are
         single = [lax.squeeze(array, (array.ndim - 1,)) if batched else array for array, batched in operands]
         results = _results(equation, _bind(equation, single), True)
         return [value._replace(array=lax.expand_dims(value.array, (value.array.ndim,))) for value in results]
@@ -159,7 +159,7 @@ def _rule(equation: Any, operands: list[_Value], context: _Context) -> str:
         return SHARED
     if context.stores and _is_stored(equation, operands):
         return STORED
-    # A single replicate needs no operation along the batch, but rounds as one of many does.
+    # A single replicate needs no operations along the batch, but must be rounded like one of many.
     if context.stores and (context.size > 1 or name in rewriting.ROUNDING) and rewriting.written(equation) is not None:
         return WRITTEN
     is_trailing = name in _SAME_AXES or (name in _RESHAPES and len(operands) == 1) or _is_elementwise(equation)
@@ -167,7 +167,7 @@ def _rule(equation: Any, operands: list[_Value], context: _Context) -> str:
 
 
 def _is_elementwise(equation: Any) -> bool:
-    if equation.primitive.name == "bitcast_convert_type":  # to a type as wide
+    if equation.primitive.name == "bitcast_convert_type":  # only between types of equal width
         return equation.invars[0].aval.shape == equation.outvars[0].aval.shape
     return equation.primitive.name in _ELEMENTWISE
 

@@ -1,4 +1,4 @@
-"""Constraints next to fields of `Params` and `Dims` and arguments of closed forms, and their checks on the host.
+"""Constraints on fields of `Params` and `Dims` and on arguments of closed forms, and their checks on the host.
 
 class Params(NamedTuple):
     num_experts: Annotated[Count, PaddedTo("max_experts")] = 10  # M
@@ -38,7 +38,7 @@ class Within:
     high: float = math.inf
     open_low: bool = False
     open_high: bool = False
-    why: str = ""  # ends the sentence: "it is a probability"
+    why: str = ""  # the end of the message, such as "it is a probability"
 
     def complaint(self, name: str, value: Any) -> str | None:
         """Return the error message for a value, with the way out, or None if the value is allowed."""
@@ -58,7 +58,7 @@ class Within:
 class Whole:
     least: int = 1
     most: int | None = None
-    why: str = ""  # why not more than `most`
+    why: str = ""  # why the number is at most `most`
 
     def complaint(self, name: str, value: Any) -> str | None:
         is_whole = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, (bool, np.bool_))
@@ -82,7 +82,7 @@ class OneOf:
 
 @dataclasses.dataclass(frozen=True)
 class Squared:
-    """0, or a number whose square the run's precision can hold, with room for sums."""
+    """0, or a number whose square, and sums of such squares, the run's precision can hold."""
 
     room: float = 1e4
 
@@ -98,8 +98,6 @@ class Squared:
 
 @dataclasses.dataclass(frozen=True)
 class AtMost:
-    """A number that is at most another field of the same tuple."""
-
     other: str
     why: str
 
@@ -117,21 +115,20 @@ class Undefined:
 Real = Float[Scalar, ""]
 NonNegative = Annotated[Real, Within(low=0)]
 Positive = Annotated[Real, Within(low=0, open_low=True)]
-Scale = Annotated[Real, Within(low=0), Squared()]  # of vectors whose squared lengths are computed
-LARGEST_STEP = Within(high=1e12, why="of what is added to a larger step float32 keeps nothing")
+Scale = Annotated[Real, Within(low=0), Squared()]  # scale of vectors whose squared lengths are computed
+LARGEST_STEP = Within(high=1e12, why="in float32 anything added to a larger step is lost")
 StepSize = Annotated[Real, Within(low=0), LARGEST_STEP]
 Probability = Annotated[Real, Within(0, 1, why="it is a probability")]
 A_PROBABILITY = Within(0, 1, open_low=True, open_high=True, why="it is a probability")
 OpenProbability = Annotated[Real, A_PROBABILITY]
 Flag = Annotated[Bool[Scalar, ""], OneOf((True, False))]
 Count = Annotated[Int[Scalar, ""], Whole(1)]
-FEW_ACTIVE = AtMost("num_experts", "only so many experts can be active")
-AT_LEAST_0 = Within(low=0)  # of arrays in a state or an info
-SHARE = Within(0, 1)  # the same
+FEW_ACTIVE = AtMost("num_experts", "no more experts can be active than exist")
+AT_LEAST_0 = Within(low=0)  # for arrays in a state or an info
+SHARE = Within(0, 1)  # for arrays in a state or an info
 CountOrZero = Annotated[Int[Scalar, ""], Whole(0)]
 Size = Annotated[int, Whole(1)]  # static
 SizeOrZero = Annotated[int, Whole(0)]
-# Of closed forms, on the host.
 Features = Annotated[int, Whole(2)]
 Switch = Annotated[bool, OneOf((True, False))]
 Amount = Annotated[float, Within(low=0)]
@@ -139,14 +136,13 @@ PositiveAmount = Annotated[float, Within(low=0, open_low=True)]
 
 
 def check(params: Any, dims: Any = None) -> Values:
-    """Refuse parameters that break a constraint of their fields, or that the run's precision cannot hold."""
+    """Refuse parameters that violate a constraint on their fields, or that the run's precision cannot hold."""
     real = jnp.result_type(float)
     values = {name: np.asarray(value) for name, value in params._asdict().items() if not isinstance(value, Tracer)}
     for name, value in values.items():
         if value.ndim != 0:
             raise InvalidValueError(
-                f"{name} has shape {value.shape}, but a run has one setting: call once per cell, the program is "
-                "reused.",
+                f"{name} has shape {value.shape}, but a run has one setting. Call it once per cell.",
                 argument=name,
             )
         _require(_constraints(type(params))[name], name, value.item())
@@ -157,7 +153,6 @@ def check(params: Any, dims: Any = None) -> Values:
 
 
 def _require_order(kind: Any, values: Mapping[str, Any]) -> None:
-    """Raise InvalidValueError for a value above another one, by the fields or arguments of `kind`."""
     values = {name: value for name, value in values.items() if value is not None}
     for name, constraints in _constraints(kind).items():
         for constraint in constraints:
@@ -166,7 +161,6 @@ def _require_order(kind: Any, values: Mapping[str, Any]) -> None:
 
 
 def _require_allowed(constraints: Sequence[Any], name: str, value: Any, number: Any) -> None:
-    """Raise InvalidValueError for a value that breaks a constraint other than `AtMost`."""
     for constraint in constraints:
         problem = constraint.complaint(name, number) if hasattr(constraint, "complaint") else None
         if problem:
@@ -174,7 +168,6 @@ def _require_allowed(constraints: Sequence[Any], name: str, value: Any, number: 
 
 
 def check_sizes(dims: Any) -> None:
-    """Raise InvalidValueError for static sizes that break a constraint, except an allowed None."""
     values = {name: getattr(dims, name) for name in _constraints(type(dims))}
     for name, value in values.items():
         if value is None and type(None) in get_args(hints_of(type(dims))[name]):
@@ -185,15 +178,15 @@ def check_sizes(dims: Any) -> None:
 
 
 def require(constraint: Any, **values: Any) -> None:
-    """Raise InvalidValueError for numbers or arrays that are not finite or break a constraint such as `Whole(2)`."""
+    """Raise InvalidValueError for numbers or arrays that are not finite or violate a constraint such as `Whole(2)`."""
     for name, value in values.items():
         _require(getattr(constraint, "__metadata__", (constraint,)), name, value)
 
 
 def checked(function: Function) -> Function:
-    """Decorate a closed form to refuse arguments that break their constraints, and to take lists as arrays.
+    """Decorate a closed form to refuse arguments that violate their constraints, and to accept lists as arrays.
 
-    Fields of named tuples are checked too, traced arguments are not.
+    Fields of named tuples are checked too, but traced arguments are not.
     """
     signature = inspect.signature(function)
 
@@ -208,7 +201,7 @@ def checked(function: Function) -> Function:
 
 
 def require_active(num_experts: Any, num_active: Any) -> None:
-    """Raise InvalidValueError unless numbers, or arrays, are whole and 1 <= num_active <= num_experts."""
+    """Raise InvalidValueError unless both numbers or arrays are whole and 1 <= num_active <= num_experts."""
     values = {"num_experts": num_experts, "num_active": num_active}
     require(Count, **values)
     require_ordered(values, "num_active", "num_experts", FEW_ACTIVE.why)
@@ -234,14 +227,13 @@ def require_overparameterized(num_features: Features, num_samples: Size) -> None
 
 
 def require_ordered(values: Mapping[str, Any], lower: str, upper: str, why: str) -> None:
-    """Raise InvalidValueError if any value of `lower` is above the value of `upper`."""
     if not {lower, upper} <= values.keys():
         return
     try:
         low, high = np.broadcast_arrays(values[lower], values[upper])
     except ValueError:
         shapes = f"{lower} has shape {np.shape(values[lower])} and {upper} {np.shape(values[upper])}"
-        raise InvalidValueError(f"{shapes}, which must broadcast. Change {lower}.", argument=lower) from None
+        raise InvalidValueError(f"{shapes}, but they must broadcast. Change {lower}.", argument=lower) from None
     is_above = low > high
     if np.any(is_above):
         bounds = f"{lower}={low[is_above][0]} must be at most {upper}={high[is_above][0]}"
@@ -249,7 +241,6 @@ def require_ordered(values: Mapping[str, Any], lower: str, upper: str, why: str)
 
 
 def _require_representable(name: str, value: float, dtype: Any) -> None:
-    """Raise InvalidValueError unless a run can hold a number, in reals of `dtype` or integers of its width."""
     limits: Any = np.finfo(dtype)
     smallest = float(limits.tiny)
     largest = float(limits.max)
@@ -259,8 +250,8 @@ def _require_representable(name: str, value: float, dtype: Any) -> None:
         largest = limits.max
     if not isinstance(value, bool) and value != 0 and not smallest <= abs(value) <= largest:
         raise InvalidValueError(
-            f"{name}={shortened(value)} is outside what {limits.dtype} can hold, {smallest:.4g} to {largest:.10g} "
-            "in size. Change it, or run in float64.",
+            f"{name}={shortened(value)} is outside the range of {limits.dtype}, in which absolute values lie between "
+            f"{smallest:.4g} and {largest:.10g}. Change {name}, or run in float64.",
             argument=name,
         )
 
@@ -287,14 +278,13 @@ def _constraints(kind: type) -> dict[str, tuple[Any, ...]]:
     kinds = (Within, Whole, OneOf, Squared, AtMost, Undefined)
     constraints = {}
     for name, hint in hints_of(kind).items():
-        members = [hint, *(member for member in get_args(hint) if get_args(member))]  # of a union too
+        members = [hint, *(member for member in get_args(hint) if get_args(member))]  # also the members of a union
         stated = itertools.chain.from_iterable(getattr(member, "__metadata__", ()) for member in members)
         constraints[name] = tuple(part for part in stated if isinstance(part, kinds))
     return constraints
 
 
 def _admitted(kind: Any, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arguments of a function, or fields of a named tuple, as closed forms take them."""
     is_tuple = isinstance(kind, type)
     admitted = {}
     for name, value in values.items():
@@ -319,13 +309,13 @@ def _admitted_value(name: str, value: Any, hint: Any, constraints: tuple[Any, ..
         _require_allowed(constraints[:1], name, shortened(value), value)
         return value
     _require(constraints, name, value)
-    axes = None if is_field else axes_of(hint)  # fields of a batch have one axis more
+    axes = None if is_field else axes_of(hint)  # in a batch, fields have one more axis
     shape = np.asarray(value).shape
     if axes is not None and len(shape) != len(axes):
         is_open = any(axis.startswith("*") for axis in axes)
         if not is_open or len(shape) < len(axes) - 1:
-            expected = f"an array ({' '.join(axes)})" if axes else "one number"
-            raise InvalidValueError(f"{name} has shape {shape}, not that of {expected}. Change {name}.", argument=name)
+            expected = f"an array with axes ({' '.join(axes)})" if axes else "one number"
+            raise InvalidValueError(f"{name} has shape {shape}, but must be {expected}. Change {name}.", argument=name)
     if isinstance(value, (list, tuple)) and get_origin(base) is not Sequence:
         return np.asarray(value)
     return value
@@ -337,7 +327,7 @@ def _base_of(hint: Any) -> Any:
 
 
 def axes_of(hint: Any) -> list[str] | None:
-    """Return the names of the axes in an argument's jaxtyping type, or None if the type leaves them open."""
+    """Return the names of the axes in an argument's jaxtyping type, or None if the type does not name them."""
     base = _base_of(hint)
     if base in (bool, int, float):
         return []
@@ -375,7 +365,7 @@ _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
 
 def typed(name: str, value: Any, defaults: Any) -> bool | int | float:
-    """Return a number, or its text, in the parameter's type. Raises: InvalidValueError for another text."""
+    """Return a number, or the number in a text, in the parameter's type. Raises: InvalidValueError for another text."""
     kind = np.asarray(getattr(defaults, name)).dtype.kind
     text = str(value).strip()
     try:

@@ -1,9 +1,10 @@
 """The gate drive at which an expert that leads for a task stays ahead after paying for it.
 
 Experts pay for a task n in turn. An expert that learns the task moves its model by c, and the locality loss (6) lowers
-its output for n and raises all others. From level outputs, the first M - 1 payers are different experts, and the last
-expert is ahead when its turn comes. To first order all outputs are level afterwards, so the curvature of the softmax
-decides whether it is still ahead. With kappa = eta c |v|^2 / M, a payment of m moves the outputs by
+its output for n and raises all others. If all outputs are equal at first, the first M - 1 payers are different experts,
+and the last expert is ahead when its turn comes. To first order all outputs are equal again afterwards, so the
+curvature of the softmax decides whether the last expert is still ahead. With kappa = eta c |v|^2 / M, a payment by
+expert m changes the outputs to
 
     h_j <- h_j - M kappa pi_m (1[j = m] - pi_j),
 
@@ -17,21 +18,20 @@ import numpy as np
 from moe_theory.core.constraints import Whole, Within, checked, require
 from moe_theory.core.errors import InvalidValueError
 
-SETTLED = 1e-12  # a payment that moves nothing any more, in units of the first
-OTHERS = Whole(2)  # experts, as a lone one leads nobody
-DRIVES = (1e-3, 1e3)  # between which the critical one is looked for
+SETTLED = 1e-12  # relative to the first payment, a payment that no longer matters
+OTHERS = Whole(2)  # at least two experts, because a single expert has nobody to lead
+DRIVES = (1e-3, 1e3)  # range in which to search for the critical drive
 
 
 def lead_after_turns(num_experts: int, drive: float, contraction: float = 0.0) -> float:
-    """Return how far the last of M experts leads after each has paid for one task in turn, from level outputs.
+    """Return how far the last of M experts leads after each has paid for a task in turn, starting from equal outputs.
 
-    It also pays contraction, contraction^2, ... as often as it receives the task again. The result is its least lead on
-    the way, negative if another expert has got ahead.
+    Each time it receives the task again, the last expert pays contraction, contraction^2, ... more. The result is its
+    smallest lead, which is negative if another expert gets ahead.
 
     Args:
-        drive: kappa = eta c |v|^2 / M, with c the move of an expert that learns a new task.
-        contraction: the factor of |dw| when an expert receives the task again at once, 0 if it has learned the task
-            fully.
+        drive: kappa = eta c |v|^2 / M, where c is the move of an expert that learns a new task.
+        contraction: the factor of |dw| when an expert receives a task again at once, 0 if it has fully learned it.
     """
     require(OTHERS, num_experts=num_experts)
     outputs = np.zeros(num_experts)
@@ -56,7 +56,7 @@ def lead_after_turns(num_experts: int, drive: float, contraction: float = 0.0) -
 @checked
 def critical_drive(
     num_experts: Annotated[int, OTHERS],
-    contraction: Annotated[float, Within(0, 1, open_high=True, why="with 1 an expert never learns its task")],
+    contraction: Annotated[float, Within(0, 1, open_high=True, why="at 1 an expert never learns its task")],
     perturbation: Annotated[float, Within(low=0)] | None = None,
 ) -> float:
     """Return kappa_c(M), the least gate drive at which the last expert to pay for a task leads afterwards.
@@ -68,14 +68,13 @@ def critical_drive(
         num_experts: M >= 2.
         contraction: in [0, 1), the factor of |dw| when a task is repeated. It is 0 for experts that fit a task in one
             update, ((d - s)/(d - 1))^0.5 for slow ones.
-        perturbation: lambda, the lead that is required. None stands for a small lead. M = 2 needs a value, and M = 3
-            with experts that fit a task in one update. There kappa_c tends to 0 with lambda: (4 lambda)^(1/3) for M =
-            2, (6 lambda)^(1/4) for M = 3.
+        perturbation: lambda, the required lead. None stands for a small lead. It is needed if M = 2, or if M = 3 and
+            experts fit a task in one update. There kappa_c tends to 0 like (4 lambda)^(1/3) and (6 lambda)^(1/4).
     Returns: the drive kappa = eta c |v|^2 / M, where c is an expert's move after another task (E|w| in `gate_drive`).
-        It depends neither on the number of tasks nor on sigma_0, and little on lambda.
-    Raises: InvalidValueError outside these ranges, or without a perturbation that is needed.
-    Source: docs/pages/derivations/gates.md, against Lemma 15, Propositions 1 and 3 of `continual`, Proposition 3 of
-        `edge`.
+        The critical drive depends neither on the number of tasks nor on sigma_0, and only weakly on lambda.
+    Raises: InvalidValueError outside these ranges, or if a perturbation is needed but missing.
+    Source: docs/pages/derivations/gates.md. Contradicts Lemma 15 and Propositions 1 and 3 of `continual`, and
+        Proposition 3 of `edge`.
 
     Examples:
         >>> from moe_theory.continual import corrected
@@ -85,10 +84,10 @@ def critical_drive(
     has_none = num_experts == 2 or (num_experts == 3 and contraction == 0)
     if perturbation is None and has_none:
         raise InvalidValueError(
-            f"num_experts={num_experts} are so few that it counts by how much the leader is ahead. Give perturbation.",
+            f"num_experts={num_experts} is so small that the size of the lead matters. Give perturbation.",
             argument="num_experts",
         )
-    from scipy import optimize  # which takes longer to import than the paper
+    from scipy import optimize  # takes longer to import than the paper
 
     scale = perturbation or 0.0
     if scale == 0 and num_experts <= 3 and contraction == 0:
@@ -101,6 +100,6 @@ def critical_drive(
     if excess(low) >= 0 or excess(high) <= 0:
         raise InvalidValueError(
             f"the critical drive of num_experts={num_experts}, contraction={contraction}, perturbation={perturbation} "
-            f"is not between {low:g} and {high:g}. Change them."
+            f"is not between {low:g} and {high:g}. Change these arguments."
         )
     return float(optimize.root_scalar(excess, bracket=(low, high), rtol=1e-10).root)

@@ -1,7 +1,7 @@
 """Assertions of `debug=True` in every round of a run.
 
-Numbers of state and info must be finite unless their field is `Undefined`, and in their field's range. Indices of an
-array must be inside it.
+Numbers in the state and the info must be finite, unless their field is `Undefined`, and in their field's range. Array
+indices must be in bounds.
 """
 
 import functools
@@ -21,8 +21,8 @@ from moe_theory.core.errors import InvalidValueError, MoeTheoryError
 
 _ERRORS = chex.ChexifyChecks.user | chex.ChexifyChecks.index
 _MESSAGE = re.compile(r"Custom message: (.*)\. \[failed at", re.DOTALL)
-_ROOM = 1e-5  # by which rounding may leave a range, relative to its ends
-_HANGING = "chexify assertion statuses were not inspected"  # chex says so at exit, of checks that have been waited for
+_ROOM = 1e-5  # how far rounding may leave a range, relative to its ends
+_HANGING = "chexify assertion statuses were not inspected"  # chex's warning at exit, although we waited for the checks
 
 
 def run(
@@ -39,7 +39,7 @@ def run(
     """Return `vmap.run` of these arguments, with assertions in every round."""
     if not is_known((jax.random.key_data(keys), state, params)):
         raise InvalidValueError(
-            "debug=True raises what it finds, which your own program cannot: call it outside.", argument="debug"
+            "debug=True raises errors, which is impossible inside your own jax.jit. Call it outside.", argument="debug"
         )
     faults.warn_of_own_programs()  # chex passes no options to the compiler, so this run may round differently
     if not is_batch:
@@ -47,11 +47,11 @@ def run(
     try:
         end, records = _asserted(system, num_rounds, record_every, observe)(keys, state, params)
     except (AssertionError, ValueError) as failure:
-        if isinstance(failure, MoeTheoryError):  # of the system, not of its numbers
+        if isinstance(failure, MoeTheoryError):  # raised by the system, not by an assertion
             raise
         custom = _MESSAGE.search(str(failure))
         fault = custom[1] if custom else str(failure).strip()
-        raise InvalidValueError(f"{fault}. Lower num_rounds to see what comes before it.") from None
+        raise InvalidValueError(f"{fault}. Lower num_rounds to see the rounds before it.") from None
     end, records = jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 0, -1), (end, records))
     if not is_batch:
         return jax.tree.map(lambda leaf: leaf[..., 0], (end, records))
@@ -64,7 +64,6 @@ def run(
 def _asserted(
     system: Any, num_rounds: int, record_every: int, observe: Callable[[Any, Any], Any]
 ) -> Callable[..., Any]:
-    """Return runs of replicates, one by one."""
     absl = logging.getLogger("absl")
     if _is_news not in absl.filters:
         absl.addFilter(_is_news)
@@ -73,7 +72,7 @@ def _asserted(
         def alone(replicate: Any) -> Any:
             key, start = replicate
             arguments = (_asserting(system), key, start, params, num_rounds, record_every, observe)
-            return vmap.run(*arguments, None, False)  # no reduction, and no batch
+            return vmap.run(*arguments, None, False)  # neither reduced nor batched
 
         return jax.lax.map(alone, (keys, jax.tree.map(lambda leaf: jnp.moveaxis(leaf, -1, 0), state)))
 
@@ -92,7 +91,7 @@ def _asserting(system: Any) -> Any:
 
     def step(key: Any, state: Any, params: Any) -> Any:
         result = system.step(key, state, params)
-        if isinstance(result, tuple) and len(result) == 2:  # the engine refuses what is not
+        if isinstance(result, tuple) and len(result) == 2:  # the engine refuses other results
             _assert_values("state", result[0], result[0].round)
             _assert_values("info", result[1], result[0].round)
         return result

@@ -1,4 +1,4 @@
-"""The engine under `simulate`: one body for all rounds, scanned between records, with draws made ahead."""
+"""The engine of `simulate`: it scans one body for all rounds between records, and draws random numbers ahead."""
 
 import functools
 import itertools
@@ -33,22 +33,21 @@ from moe_theory.core.rounds import (
 )
 from moe_theory.core.threads import on_all_cores
 
-# How XLA compiles for a CPU; elsewhere its defaults hold. Without its pass for them, optimisation barriers are what
-# they say: what passes one is stored; small loops must then not become functions, whose emitter knows no barriers.
-# Without the pass for parallel tasks no operation is split between threads, which costs more than it gains for batches
-# that fit a cache: threads take whole batches. Registers are used in full.
+# Options of XLA for a CPU. On other devices its defaults apply. We drop the pass that expands optimisation barriers, so
+# a value that passes a barrier is stored. Small loops must then not become functions, because their emitter ignores
+# barriers. We also drop the pass that splits an operation between threads: for batches that fit a cache it costs more
+# than it gains, so each thread takes a whole batch.
 _BARRIERS_STORE = {
     "xla_disable_hlo_passes": "cse_barrier_expander,small-while-loop-hoisting,cpu-parallel-task-assigner",
     "xla_cpu_prefer_vector_width": 512,
 }
-# These save more, and may be unknown to another version: all by XLA itself and nothing by a library, unless a replicate
-# is matrices, whose products are faster there; fewer copies of what a loop carries; and LLVM's second level, whose code
-# is up to twice as fast as that of the third, and sooner compiled.
+# Other versions may not know these options. XLA compiles everything itself, unless replicates are matrices, for which a
+# library is faster. Loops copy less. LLVM's second level compiles faster than its third, to faster code.
 _BY_XLA = {"xla_cpu_experimental_ynn_fusion_type": ""}
 _FURTHER = {"xla_cpu_copy_insertion_use_region_analysis": True, "xla_backend_optimization_level": 2}
 
 _UNTESTED = (0, 12)  # the first version of JAX whose programs are not tested
-_STATIC = (0, 4, 6, 7, 8)  # places of a program's arguments that it is compiled for
+_STATIC = (0, 4, 6, 7, 8)  # positions of a program's static arguments
 
 
 def run(
@@ -63,13 +62,13 @@ def run(
     is_batch: bool,
     is_plain: bool = False,
 ) -> tuple[Any, Any]:
-    """Return the final state and stacked records of a run, from `state` or, if None, from the system's start.
+    """Return the final state and stacked records of a run that starts from `state` or, if None, from `system.init`.
 
-    With `is_batch`, keys (B,) and leaves of states and records end in the replicate axis. With `is_plain`, or where
-    this JAX's programs cannot be rewritten, the run is `vmap.run`.
+    With `is_batch`, keys have shape (B,), and leaves of states and records end in the replicate axis. With `is_plain`,
+    or if the programs of the installed JAX cannot be rewritten, `vmap.run` does the run.
     """
     require_own_jax()
-    # NumPy's whole numbers are no int
+    # NumPy's integers are not instances of int.
     num_rounds = int(num_rounds)
     record_every = int(record_every)
     if state is not None and is_known(state.round):
@@ -78,7 +77,7 @@ def run(
     if platform is None:
         faults.warn_of_own_programs()
     if state is None and platform is not None and not is_plain and can_rewrite():
-        # A program apart, which runs that begin alike share, as those of one step share theirs.
+        # A separate program, which all runs with the same `init` share.
         with programs.compiled_once((platform, "start")):
             start = _start_program(platform)
         state = start(system.init, keys, params, is_batch)
@@ -97,7 +96,7 @@ def run(
     if blocks.room > count:
         kind = (system.step, keys.shape, bytes_of((state, params)), blocks, *static[1:])
         record_bytes = _record_bytes()
-        if kind not in record_bytes:  # asked once, as asking takes as long as a small run
+        if kind not in record_bytes:  # once, because tracing takes as long as a small run
             record_bytes[kind] = bytes_of(run_program.eval_shape(*traced, blocks, *static)[1])
         blocks = blocks._replace(room=count) if record_bytes[kind] > SPARE_BYTES else blocks
     state, records = run_program(*traced, blocks, *static)
@@ -110,29 +109,29 @@ def _record_bytes() -> dict[Hashable, int]:
 
 
 def require_one_round(rounds: Any) -> None:
-    """Raise InvalidValueError unless the replicates of a batch are at one round that can be counted from."""
+    """Raise InvalidValueError unless all replicates of a batch are at the same round, which is at least 0."""
     low, high = (int(find(rounds)) for find in (np.min, np.max))
     if low != high:
         raise InvalidValueError(
-            f"the replicates of this state are at rounds {low} to {high}, but those of a batch go on from one round: "
-            "join checkpoints of the same age."
+            f"the replicates of this state are at rounds {low} to {high}, but must be at one round. Join equal "
+            "checkpoints."
         )
     if low < 0:
         raise InvalidValueError(
-            f"round={low} must be at least 0: the keys of rounds before are of others. Change state.", argument="round"
+            f"round={low} must be at least 0: negative rounds reuse the keys of other rounds. Change state.",
+            argument="round",
         )
 
 
 def platform_of(keys: Any, state: Any, params: Any) -> str | None:
-    """Return the platform on which `run` runs, or None inside a program that is being traced."""
-    words = jax.random.key_data(keys)  # traced where a program is, even if the keys themselves are known
+    words = jax.random.key_data(keys)  # traced inside a program even if the keys themselves are known
     if not is_known((words, state, params)):
         return None
     return next(iter(words.devices())).platform
 
 
 def program(platform: str | None, is_plain: bool = False, is_large: bool = False) -> Any:
-    """Return `run` compiled for a platform, or for a caller's own jit (None). `is_large`: replicates are matrices."""
+    """Return `run` compiled for a platform, or for a caller's own jit if `platform` is None."""
     with programs.compiled_once((platform, is_plain, is_large)):
         return _program(platform, is_plain or not can_rewrite(), is_large)
 
@@ -154,7 +153,6 @@ def _start_program(platform: str) -> Any:
 
 
 def _without_faults(platform: str | None, options: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Return options for a program of this platform that avoid the known faults of libraries, if possible."""
     if platform != "cpu":
         return options
     options = faults.avoiding() | (options or {})
@@ -168,10 +166,10 @@ def _options(platform: str | None, is_large: bool = False) -> dict[str, Any] | N
 
 @functools.cache
 def can_rewrite() -> bool:
-    """Return whether the engine can rewrite this JAX's programs, as it can up to the newest version tested.
+    """Return whether the engine can rewrite the programs of the installed JAX.
 
-    A later version is tried on a small run first. If it fails, or differs from `vmap.run`, everything runs plainly,
-    with a warning.
+    It can for all versions that were tested. A later version is tried on a small run. If that run fails or differs from
+    `vmap.run`, a warning follows, and all runs use `vmap.run`.
     """
     if jax.__version_info__ < _UNTESTED:
         return True
@@ -179,11 +177,11 @@ def can_rewrite() -> bool:
         if _agrees_on_a_small_run():
             return True
         reason = "its results differ"
-    except Exception as failure:  # whatever a later JAX does not have
+    except Exception as failure:  # depends on what a later JAX lacks
         reason = f"{type(failure).__name__}: {failure}"
     warnings.warn(
-        f"moe_theory cannot rewrite programs of jax {jax.__version__} ({reason}): runs are right, but several times "
-        f"slower. Use a jax below {'.'.join(map(str, _UNTESTED))}, or a later moe_theory.",
+        f"moe_theory cannot rewrite programs of jax {jax.__version__} ({reason}). Results are right, but runs take "
+        f"several times longer. Use a jax below {'.'.join(map(str, _UNTESTED))}, or a later moe_theory.",
         RuntimeWarning,
         stacklevel=2,
     )
@@ -192,9 +190,9 @@ def can_rewrite() -> bool:
 
 class _RunTraits(NamedTuple):
     stores: bool  # whether barriers store
-    is_split: bool  # whether arrivals are drawn ahead and replicates trail: on a CPU
+    is_split: bool  # whether draws are made ahead and the batch axis is last, as on a CPU
     is_large: bool  # whether replicates are matrices
-    is_seen: bool  # whether a state that it begins with has been looked at: all its replicates are at one round
+    is_seen: bool  # whether all replicates of the initial state are known to be at the same round
 
 
 class _Walk(NamedTuple):
@@ -203,8 +201,6 @@ class _Walk(NamedTuple):
 
 
 def _agrees_on_a_small_run() -> bool:
-    """Return whether a random walk of three replicates is the same when its program is rewritten."""
-
     def init(key: Any, params: Any) -> _Walk:
         return _Walk(jnp.int32(0), jax.random.normal(key, (2,)))
 
@@ -225,13 +221,13 @@ def _agrees_on_a_small_run() -> bool:
 
 
 class _Pair(NamedTuple):
-    init: Callable[..., Any] | None  # None where a run has begun
+    init: Callable[..., Any] | None  # None if the run continues from a state
     step: Callable[..., Any]
 
 
 @functools.cache
 def cpu_options(is_large: bool = False) -> dict[str, Any] | None:
-    """Return the options of a program for a CPU whose barriers store, or None if this XLA has no such barriers."""
+    """Return options with which barriers store values on a CPU, or None if this XLA cannot do that."""
     flags = os.environ.get("XLA_FLAGS", "")
     options = _FURTHER | (faults.avoiding() if is_large else _BY_XLA)
     for further in ({name: value for name, value in options.items() if f"--{name}" not in flags}, {}):
@@ -241,7 +237,7 @@ def cpu_options(is_large: bool = False) -> dict[str, Any] | None:
 
 
 def _stores(options: dict[str, Any]) -> bool:
-    """Return whether XLA knows these options for a CPU and, with them, preserves an optimisation barrier."""
+    """Return whether XLA accepts these options for a CPU and then preserves an optimisation barrier."""
 
     def passing(number):
         return jax.lax.optimization_barrier(number + 1) * 2
@@ -262,7 +258,7 @@ def num_programs() -> int:
 def _run(traits: _RunTraits, *arguments: Any) -> tuple[Any, Any]:
     system, keys, state, params, blocks, lengths, observe, reduce, is_batch = arguments
     if traits.is_large and is_batch and keys.shape == (1,):
-        # By itself, as an axis of one at the end of matrices costs copies.
+        # Run it without the batch axis, because a trailing axis of length 1 costs copies of matrices.
         one = jax.tree.map(lambda leaf: leaf[..., 0], state)
         reduced = (lambda leaf: leaf[..., None]) if reduce is None else (lambda leaf: reduce(leaf[..., None]))
         alone = (system, keys[0], one, params, blocks, lengths, observe, reduced, False)
@@ -270,7 +266,7 @@ def _run(traits: _RunTraits, *arguments: Any) -> tuple[Any, Any]:
         return jax.tree.map(lambda leaf: leaf[..., None], state), records
     start_state = _start(traits.stores, system.init, keys, params, is_batch) if state is None else state
     start_state = vmap.with_step_types(functools.partial(_shapes_of, system.step, keys, is_batch), start_state, params)
-    # Replicates whose rounds are unchecked may be at different rounds, each of which then draws by its own.
+    # Replicates may be at different rounds if nobody checked. Then each draws with its own round.
     first = (jnp.max(start_state.round) if state is None or traits.is_seen else start_state.round) + 1
     machine = _machine(traits, system, keys, start_state, first, params, observe, reduce, is_batch)
     if blocks.fixed is None:
@@ -291,7 +287,7 @@ def _run(traits: _RunTraits, *arguments: Any) -> tuple[Any, Any]:
 
 
 def _run_plainly(*arguments: Any) -> tuple[Any, Any]:
-    """Return `vmap.run` of a system that keeps the engine's contract, if this JAX's programs can be read."""
+    """Return `vmap.run` of a system, after checking its steps if this JAX's programs can be read."""
     system, keys, state, params, *_, is_batch = arguments
     if can_rewrite():
         one_key = one_replicate(keys) if is_batch else keys
@@ -335,7 +331,8 @@ def _machine(traits, system, keys, state, first, params, observe, reduce, is_bat
     step_round = batch(system.step, (True, True, False))
     observe_round = batch(observe, (True, True))
     one_info = split.shapes[1]
-    # A loop carries its last info from round to round: only what is looked at, or copying it costs as much as a round.
+    # A loop carries the last info from round to round. Only observed leaves are in it, because copying all of them
+    # costs as much as a round.
     is_observed = _reads(observe, one_state, one_info)
     structure = jax.tree.structure(one_info)
 
@@ -344,7 +341,7 @@ def _machine(traits, system, keys, state, first, params, observe, reduce, is_bat
         def draw(num_done: Any) -> Any:
             earlier = split.count(state, num_done)
             draws = draw_round(key_round(keys, first + num_done), earlier, params)
-            # Numbers that are not stored first would be drawn again for every operation that prepares.
+            # Without storing, every operation in `prepare` would draw the numbers again.
             return prepare_round(stored(draws), earlier, params) if stores else draws
 
         def advance(draws: Any, state: Any) -> Any:
@@ -383,7 +380,7 @@ def _batching(is_batch: bool, stores: bool, is_split: bool = True) -> Callable[.
         return lambda function, _: function
     if is_split:
         return functools.partial(trailing_vmap, stores=stores)
-    # An accelerator's compiler joins more where it may order axes by itself, and repeats what it joins for less.
+    # An accelerator's compiler fuses more if it may order the axes, and repeats fused operations cheaply.
     return lambda function, is_batched: vmap.trailing(without_barriers(function), is_batched)
 
 
@@ -396,31 +393,31 @@ def _reads(observe: Callable[[Any, Any], Any], state: Any, info: Any) -> list[bo
     return [id(variable) in looked_at for variable in program.invars[len(jax.tree.leaves(state)) :]]
 
 
-# Measured on one core for the systems of `continual` and `edge`: narrower costs more at all sizes of state up to
-# 400 kB, wider up to twice as much at most of them.
+# Measured on one core for the systems of `continual` and `edge`. For all states up to 400 kB narrower blocks cost more,
+# and for most of them wider blocks cost up to twice as much.
 BLOCK_WIDTH = 64
-# Bytes of state beyond which half as many replicates cost less.
+# Most bytes of state in a block. Larger blocks cost more than two blocks of half the width.
 BLOCK_BYTES = 2**25
-# Bytes of state from which a replicate fills a core by itself: what is so large is matrices, whose products batches
-# only slow, and branches on what a replicate has come to are taken alone where a batch takes them all.
+# Bytes of state above which replicates run one at a time. States of that size are matrices, whose products are slower
+# in batches. A single replicate also takes only one branch where a batch takes all.
 ALONE_BYTES = 2**20
-# Replicates that fill an accelerator. Measured on one H100: from 2^15 to 2^18 a replicate-round costs about the same,
-# below that more, as starting a round's kernels takes what it takes however few there are.
+# Replicates that fill an accelerator. On one H100 a round of one replicate costs about the same for 2^15 to 2^18
+# replicates. With fewer it costs more, because the time to start kernels is fixed.
 FILLING_WIDTH = 2**17
-# Bytes of records up to which a program has room for more of them than a run has: others are compiled for each count.
+# Most bytes of records for which a program reserves spare room. With larger records we compile it for each count.
 SPARE_BYTES = 2**24
-# Bytes of an accelerator that does not say how many it has.
+# Bytes of memory assumed for an accelerator that does not report its memory.
 UNKNOWN_BYTES = 2**33
-# The state before and after a round, what is between, and what is prepared ahead, which outweighs the state of few
-# experts with many features: 3 to 18 by XLA's own account.
+# Copies of the state that a run needs: before and after a round, intermediate values, and values prepared ahead. XLA
+# reports 3 to 18, the most for few experts with many features.
 STATE_COPIES = 20
 
 
 def width_for(state: Any, platform: str = "cpu", count: int | None = None, memory: int | None = None) -> int:
     """Return the number of replicates of this state (arrays or their shapes) to run together, a power of two.
 
-    On a CPU it fits a core's cache, 1 to 64, elsewhere it fills the device's memory. It is no more than needed for
-    `count` replicates.
+    On a CPU the number is 1 to 64, so that the states fit a core's cache. On other devices they fill the memory. The
+    number is at most the power of two that covers `count` replicates.
     """
     state_bytes = bytes_of(state)
     if platform == "cpu":
@@ -445,7 +442,7 @@ def bytes_of(state: Any) -> int:
 def run_in_blocks(
     width: int, system: Any, root_key: Any, names: np.ndarray, state: Any, *arguments: Any
 ) -> tuple[Any, Any]:
-    """Return `engine.run` of replicates `names` (B,) and `state` (..., B), in blocks of `width`, the last padded."""
+    """Return `engine.run` of replicates `names` (B,) and `state` (..., B), in padded blocks of `width`."""
     if state is not None:
         require_one_round(state.round)
     count = len(names)

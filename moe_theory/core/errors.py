@@ -1,7 +1,4 @@
-"""Errors that name the value, the bound, the reason and the way out.
-
-Every error that a user can cause derives from `MoeTheoryError` and from `ValueError`.
-"""
+"""Errors that name the value, the bound, the reason and what to do."""
 
 import difflib
 import functools
@@ -18,10 +15,10 @@ Named = TypeVar("Named", bound=tuple[Any, ...])
 
 
 class MoeTheoryError(ValueError):
-    """A mistake in the input, with the way out in its message.
+    """A mistake in the input. The message says what to do.
 
     Attributes:
-        argument: name of the wrong argument, or kind of the wrong name, else empty.
+        argument: the name of the wrong argument, or the kind of the wrong name, or an empty text.
     """
 
     def __init__(self, message: str, argument: str = "") -> None:
@@ -30,11 +27,11 @@ class MoeTheoryError(ValueError):
 
 
 class InvalidValueError(MoeTheoryError):
-    """A value outside its bounds, or values that do not fit each other."""
+    """A value outside its bounds, or values that do not fit together."""
 
 
 class UnknownNameError(MoeTheoryError):
-    """A name, of the kind `argument`, that is not registered."""
+    """A name that is not registered. Its kind is in `argument`."""
 
 
 class MissingError(MoeTheoryError):
@@ -46,11 +43,11 @@ class DamagedError(MoeTheoryError):
 
 
 class OutputError(MoeTheoryError):
-    """A place that results cannot be written to."""
+    """A place where results cannot be written."""
 
 
 class WorkersError(MoeTheoryError):
-    """Workers that cannot be reached, or are lost again and again."""
+    """Workers that cannot be reached, or that fail again and again."""
 
 
 class DeclarationError(MoeTheoryError):
@@ -58,9 +55,9 @@ class DeclarationError(MoeTheoryError):
 
 
 class DataError(MoeTheoryError):
-    """A data set's file that cannot be read, or whose content does not match its format."""
+    """A data set's file that cannot be read or does not match its format."""
 
-    def __init__(self, path: Path, reason: str, way_out: str = "Get it again from where it was published.") -> None:
+    def __init__(self, path: Path, reason: str, way_out: str = "Download it again from its publisher.") -> None:
         super().__init__(f"{path} is damaged: {reason}. {way_out}", "path")
         self.reason = reason
 
@@ -69,15 +66,15 @@ def unknown_name(kind: str, name: str, known: Iterable[str], of: type | None = N
     """Return the error for a `name` that is not among the `known` names, with similar ones suggested.
 
     Args:
-        of: a paper's `Params` or `Dims`, whose field is named for a symbol of the paper.
+        of: a paper's `Params` or `Dims`. If `name` is a symbol of the paper, the error names the field for it.
     """
     known = sorted(known)
     unknown = f"unknown {kind} {shortened(name)}."
     field = "" if of is None else named_by(name, of)
     if field:
-        which = "" if field in known else f", which is no {kind} here"
+        which = "" if field in known else f", but that is no {kind} here"
         return UnknownNameError(f"{unknown} The paper's {name} is called {field}{which}.", kind)
-    paper = name[: name.find(".") + 1]  # which is no likeness
+    paper = name[: name.find(".") + 1]  # a common prefix does not make names similar
     if not any(candidate.startswith(paper) for candidate in known):
         paper = ""
     among = [candidate.removeprefix(paper) for candidate in known if candidate.startswith(paper)]
@@ -87,19 +84,19 @@ def unknown_name(kind: str, name: str, known: Iterable[str], of: type | None = N
     ][:3]
     nearest = enclosed("Did you mean ", next(map(repr, near), ""), "? ")
     more = f" and {len(known) - 12:,} more" if len(known) > 12 else ""
-    listed = f"Near it: {', '.join(near)}." if near and more else f"Known: {', '.join(known[:12]) or 'none'}{more}."
+    listed = f"Similar: {', '.join(near)}." if near and more else f"Known: {', '.join(known[:12]) or 'none'}{more}."
     return UnknownNameError(f"{unknown} {nearest}{listed}", kind)
 
 
 def require_parameters(names: Iterable[str], params: Any) -> None:
-    """Raise InvalidValueError for a name that is no field of a paper's `Params`, a NamedTuple."""
+    """Raise InvalidValueError for a name that is not a field of a paper's `Params`, a NamedTuple."""
     for name in names:
         if name not in params._fields:
             raise InvalidValueError(str(unknown_name("parameter", name, params._fields, params)), argument=name)
 
 
 def with_known_names(params: type[Named]) -> type[Named]:
-    """Return a paper's `Params`, a NamedTuple, which then refuses unknown names with the nearest known ones."""
+    """Return a paper's `Params`, a NamedTuple, that refuses unknown names and suggests similar ones."""
     create: Any = params.__new__
 
     @functools.wraps(create)
@@ -112,7 +109,7 @@ def with_known_names(params: type[Named]) -> type[Named]:
 
 
 def shortened(value: Any) -> str:
-    """Return a user's input for a message: one line, escaped, cut in the middle if long."""
+    """Return a user's input for a message, escaped, in one line, and cut in the middle if long."""
     return " ".join(_BRIEF.repr(value).split())
 
 
@@ -128,28 +125,25 @@ def shown(value: Any) -> str:
 
 
 def text_of(value: Any) -> str:
-    """Return a text unchanged, and the shortest text of a number."""
     if isinstance(value, str):
         return value
     return shown(value)
 
 
 def plural(number: int, noun: str) -> str:
-    """Return a noun, with an s unless the number is 1."""
     if number == 1:
         return noun
     return f"{noun}s"
 
 
 def enclosed(before: str, text: object, after: str = "") -> str:
-    """Return a text between two others, or nothing for no text."""
     if not text:
         return ""
     return f"{before}{text}{after}"
 
 
 _LIBRARIES = {Path(__file__).parents[1], Path(sysconfig.get_path("stdlib")), Path(sysconfig.get_path("purelib"))}
-OWN_CODE = (Exception, SystemExit)  # what a user's code may end with, other than Ctrl-C
+OWN_CODE = (Exception, SystemExit)  # exceptions that a user's code may raise, other than Ctrl-C
 
 
 def described(failure: BaseException) -> str:
@@ -170,7 +164,7 @@ def frames(failure: BaseException) -> str:
 
 
 class _Brief(reprlib.Repr):
-    def repr_int(self, x: int, level: int) -> str:  # Python refuses to write integers of some thousand digits
+    def repr_int(self, x: int, level: int) -> str:  # Python refuses to print integers of several thousand digits
         if abs(x) < 10**40:
             return repr(x)
         return "an integer of more than 40 digits"

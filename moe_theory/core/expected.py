@@ -1,19 +1,19 @@
-"""Expected distances of an expert to the ground truth of each task, and their changes by a task.
+"""Expected distances of an expert to the ground truth of each task, and how learning a task changes them.
 
-Gates see an expert through the locality loss alone, which needs only these distances. Write D_nk = |w_n - w_k|^2, u_n =
-v_n/|v_n|, c = (d - s)/(d - 1). For an expert w let
+Experts influence the gates only through the locality loss, which needs only these distances. Write D_nk = |w_n -
+w_k|^2, u_n = v_n/|v_n|, c = (d - s)/(d - 1). For an expert w let
 
     e_k = E|w - w_k|^2,  a_k = E w.u_k,  k = 1, ..., N.
 
-A task n shows x = (w - w_n).u_n of the residual for sure, and a share 1 - c of the rest:
+Task n always reveals the part x = (w - w_n).u_n of the residual, and on average a fraction 1 - c of the rest:
 
     |w' - w|^2 = x^2 + (1 - c) (e_n - x^2)
     e_k <- D_nk + c [e_k - (a_n - w_k.u_n)^2 - D_nk + ((w_n - w_k).u_n)^2]
     a_k <- a_k + (1 - c) (w_n.u_k - a_k) - c x (u_n.u_k)
 
-Let a task's own truth be w_n + z, with entries of z that are N(0, tau^2), and its signal the type's. Then x^2 gains
-tau^2, e_n in the move gains d tau^2, and e_k gains d tau^2 - c (d - 1) tau^2 = s tau^2. Approximation: the root of the
-move and the squares use means in place of values.
+Let an arrival's ground truth be w_n + z, where the entries of z are N(0, tau^2), and let it have the signal of its task
+type. Then x^2 increases by tau^2, e_n in the move by d tau^2, and e_k by d tau^2 - c (d - 1) tau^2 = s tau^2. This is
+an approximation, because the square root of the move and the squares are taken of means, not of values.
 """
 
 import jax.numpy as jnp
@@ -23,7 +23,7 @@ from moe_theory.core.tasks import Pool, select_row
 
 
 def untaught(pool: Pool, num_experts: int) -> tuple[Float[Array, "M N"], Float[Array, "M N"]]:
-    """Return every expert's e and a before the first task, when all experts are 0."""
+    """Return e and a of every expert before the first task, when all experts are 0."""
     zeros = jnp.zeros((num_experts, len(pool.truths)), pool.truths.dtype)
     return zeros + jnp.sum(pool.truths**2, axis=1)[None, :], zeros
 
@@ -37,7 +37,7 @@ def taught_to(
     contraction: float,
     spread: Float[ArrayLike, ""] | None = None,
 ) -> tuple[Float[Array, "M N"], Float[Array, "M N"], Float[Array, ""]]:
-    """Return e, a and E|w' - w|^2 as in `taught`, for all experts, after one has learned a task."""
+    """Return e, a and E|w' - w|^2 as in `taught`, for all experts, after one of them has learned a task."""
     mask = chosen[:, None]
     own_errors, along = (jnp.sum(jnp.where(mask, values, 0), axis=0) for values in (errors, projections))
     own_errors, along, squared_move = taught(pool, task, own_errors, along, contraction=contraction, spread=spread)
@@ -55,10 +55,10 @@ def taught(
     """Return an expert's e and a after it has learned a task, and E|w' - w|^2.
 
     Args:
-        errors, projections: e and a before.
+        errors, projections: e and a before the task.
         contraction: c.
-        spread: tau, the deviation of an entry of a task's ground truth from its type's, or None.
-    Source: derivation above, from Lemma 16 of `continual`, corrected.
+        spread: tau, the standard deviation of an arrival's ground truth about that of its task type, or None.
+    Source: derivation above, from the corrected Lemma 16 of `continual`.
     """
     units = pool.signals / jnp.sqrt(jnp.sum(pool.signals**2, axis=1))[:, None]
     truth = select_row(pool.truths, task)

@@ -1,7 +1,6 @@
-"""A known fault of jaxlib: programs for a CPU with wrong numbers, and the option that avoids it.
+"""A known fault of jaxlib, which makes programs for a CPU give wrong numbers, and the option that avoids it.
 
-Programs of this package are compiled with the option, which a caller's own `jax.jit` cannot have, so there a warning
-names the fault.
+This package compiles its programs with that option. Inside a caller's own `jax.jit` it cannot, and warns instead.
 """
 
 import functools
@@ -22,16 +21,16 @@ FAULT = (
     "(https://github.com/jax-ml/jax/issues/39103)"
 )
 OPTION = "xla_cpu_experimental_ynn_fusion_type"
-VALUE = "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"  # products by that library, and nothing joined to them
+VALUE = "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"  # the library computes products, and nothing is fused with them
 
 
 @functools.cache
 def avoiding() -> dict[str, Any]:
-    """Return options of XLA's CPU compiler that avoid the fault, except unknown ones or those in `XLA_FLAGS`."""
+    """Return the option of XLA's CPU compiler that avoids the fault, unless it is unknown or set in `XLA_FLAGS`."""
     options = {OPTION: VALUE}
     if f"--{OPTION}" in os.environ.get("XLA_FLAGS", ""):
         return {}
-    with jax.default_device(jax.devices("cpu")[0]), jax.disable_jit(False):  # which a caller may have switched off
+    with jax.default_device(jax.devices("cpu")[0]), jax.disable_jit(False):  # a caller may have disabled jit
         lowered = jax.jit(lambda number: number + 1, compiler_options=options).lower(0)
         try:
             lowered.compile()
@@ -45,14 +44,14 @@ def require_none(options: Mapping[str, Any] | None) -> None:
     if is_wrong(tuple((options or {}).items())):
         flags = f"XLA_FLAGS={os.environ['XLA_FLAGS']!r}" if "XLA_FLAGS" in os.environ else "no XLA_FLAGS"
         raise InvalidValueError(
-            f"jaxlib {version.__version__} with {flags} gives wrong numbers where a program {FAULT}. Leave {OPTION} "
-            "out of XLA_FLAGS, or install another jaxlib."
+            f"jaxlib {version.__version__} with {flags} gives wrong numbers where a program {FAULT}. Remove {OPTION} "
+            "from XLA_FLAGS, or install another jaxlib."
         )
 
 
 @functools.cache
 def warn_of_own_programs() -> None:
-    """Warn, once a process, of the fault in programs that a caller compiles."""
+    """Warn once per process of the fault in programs that a caller compiles."""
     if jax.default_backend() == "cpu" and is_wrong(()):
         warnings.warn(
             f"jaxlib {version.__version__} gives wrong numbers where your own jax.jit, or a run with debug=True, "
@@ -64,7 +63,6 @@ def warn_of_own_programs() -> None:
 
 @functools.cache
 def is_wrong(options: tuple[tuple[str, Any], ...]) -> bool:
-    """Return whether a program compiled with these options has the fault."""
     numbers = np.zeros((2**15 + 8, 3), np.float32)
     numbers[:, 0] = np.arange(len(numbers))
 

@@ -1,4 +1,4 @@
-"""Comments next to a class's fields, such as the paper's symbol for a field."""
+"""Comments on a class's fields, such as the paper's symbol for a field."""
 
 import ast
 import inspect
@@ -7,20 +7,20 @@ import re
 import textwrap
 from typing import NamedTuple
 
-_SYMBOL = re.compile(r"(\w+(?:\^[a-z]+)?)(?= of |[,;:]| \(|$)")  # that a comment begins with
+_SYMBOL = re.compile(r"(\w+(?:\^[a-z]+)?)(?= of |[,;:]| \(|$)")  # at the start of a comment
 _COMMENT = re.compile(r"\s#\s+(?!pyright:)(.*?)(?:\s+# pyright:.*)?$")
 
 
 class Field(NamedTuple):
     name: str
-    comment: str  # the comment beside it; empty without one
+    comment: str  # comment on the field, or an empty text
 
 
 def fields_of(cls: type) -> list[Field]:
-    """Return the annotated public fields of a class, in order, or none without its source."""
+    """Return the annotated public fields of a class in order, or an empty list if its source is missing."""
     try:
         source = textwrap.dedent(inspect.getsource(cls))
-    except (OSError, TypeError):  # of a class that an interpreter or a notebook has read and not kept
+    except (OSError, TypeError):  # the class was defined in an interpreter or a notebook
         return []
     lines = source.splitlines()
     definition = ast.parse(source).body[0]
@@ -30,7 +30,7 @@ def fields_of(cls: type) -> list[Field]:
 
 
 def named_by(symbol: str, cls: type) -> str:
-    """Return the name of the field that a paper's symbol stands for, such as sigma_0, or "" for none."""
+    """Return the name of the field for a paper's symbol such as sigma_0, or "" if there is none."""
     for field in fields_beside(cls):
         head = _SYMBOL.match(field.comment)
         if head is not None and head[1] == symbol:
@@ -39,7 +39,6 @@ def named_by(symbol: str, cls: type) -> str:
 
 
 def fields_beside(cls: type) -> list[Field]:
-    """Return the fields of a class, and of the `Params` and `Dims` in the same module."""
     beside = vars(inspect.getmodule(cls))
     classes = dict.fromkeys([cls, *(beside[name] for name in ("Params", "Dims") if name in beside)])
     return list(itertools.chain.from_iterable(map(fields_of, classes)))

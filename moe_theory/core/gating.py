@@ -1,7 +1,6 @@
-"""The linear gating network: outputs, softmax, routing among available experts, and gradient.
+"""The linear gating network: its outputs, softmax, routing among available experts, and gradient.
 
-Arrays are padded to `max_experts`, with a mask of available experts, which exist and, in mobile edge computing, are
-idle.
+Arrays are padded to `max_experts`. A mask marks the available experts, which exist and, in `edge`, are idle.
 """
 
 from typing import NamedTuple
@@ -29,7 +28,7 @@ def gate_probabilities(outputs: Float[Array, " M"], available: Bool[Array, " M"]
 def best_expert(scores: Float[Array, " M"], available: Bool[Array, " M"]) -> tuple[Int[Array, ""], Bool[Array, " M"]]:
     """Return the index and one-hot mask of the available expert with the highest score (lowest index on ties).
 
-    Without an available expert the index is -1 and the mask is empty.
+    If no expert is available, the index is -1 and the mask is empty.
 
     Source: Eq. (1) of `continual`.
     """
@@ -44,17 +43,17 @@ def best_expert(scores: Float[Array, " M"], available: Bool[Array, " M"]) -> tup
 def best_ranked(
     scores: Float[Array, " M"], available: Bool[Array, " M"]
 ) -> tuple[Int[Array, ""], Bool[Array, " M"], Bool[Array, ""]]:
-    """Return `best_expert` with NaN ranked last, and whether even the best score is NaN."""
+    """Return `best_expert` with NaN ranked last, and whether the best score is NaN."""
     is_nan = jnp.isnan(scores)
     index, mask = best_expert(jnp.where(is_nan, -jnp.inf, scores), available)
     return index, mask, jnp.any(mask & is_nan)
 
 
 def checked_scores(scores: Float[Array, " M"], outputs: Float[Array, " M"]) -> Float[Array, " M"]:
-    """Return a router's scores. Raises: InvalidValueError unless shaped as the gate outputs."""
+    """Return a router's scores. Raises: InvalidValueError unless they have the shape of the gate outputs."""
     if jnp.shape(scores) != outputs.shape:
         raise InvalidValueError(
-            f"the router gave scores of shape {jnp.shape(scores)}, not one an expert: {outputs.shape}. Fix the router."
+            f"the router returned scores of shape {jnp.shape(scores)}, not one per expert: {outputs.shape}."
         )
     return jnp.asarray(scores)
 
@@ -62,9 +61,9 @@ def checked_scores(scores: Float[Array, " M"], outputs: Float[Array, " M"]) -> F
 def route(
     scores: Float[Array, " M"], available: Bool[Array, " M"], num_active: Int[Scalar, ""], max_active: int = 1
 ) -> tuple[Int[Array, " k"], Bool[Array, "k M"]]:
-    """Return the available experts with the highest scores, best first, padded to k = `max_active` rows.
+    """Return the available experts with the highest scores, the best one first, padded to k = `max_active` rows.
 
-    Source: Eq. (1) of `continual`, and Section 5.2, last remark, for top-k.
+    Source: Eq. (1) of `continual`, and for top-k the last remark of Section 5.2.
     """
     experts = []
     masks = []
@@ -82,8 +81,8 @@ def task_loss(
 ) -> Float[Array, ""]:
     """Return the part of the task loss (8) that depends on the gates: sum_m pi_m cost_m, with constant costs.
 
-    The locality loss (6) charges a chosen expert |w_t - w_{t-1}|^q, and the auxiliary loss (7) alpha M f_t / t. P_t
-    depends on the current gates only through its newest term.
+    The locality loss (6) charges a chosen expert |w_t - w_{t-1}|^q, and the auxiliary loss (7) charges it alpha M f_t /
+    t. P_t depends on the current gates only through its newest term.
 
     Source: Eqs. (6)-(8), (27), (30) of `continual`.
     """
@@ -93,7 +92,7 @@ def task_loss(
 def gate_gradient(
     probabilities: Float[Array, " M"], gate_input: Float[Array, " d"], costs: Float[Array, " M"]
 ) -> Float[Array, "M d"]:
-    """Return the gradient of `task_loss` in the gates, whose rows sum to 0 (Lemma 4).
+    """Return the gradient of `task_loss` in the gates. Its rows sum to 0 (Lemma 4).
 
     Source: Eqs. (27)-(30) of `continual`.
     """
@@ -101,7 +100,7 @@ def gate_gradient(
 
 
 def gate_slopes(probabilities: Float[Array, " M"], costs: Float[Array, " M"]) -> Float[Array, " M"]:
-    """Return the derivatives of `task_loss` in the gate outputs: pi_m (cost_m - sum_j pi_j cost_j).
+    """Return the derivatives of `task_loss` in the gate outputs, pi_m (cost_m - sum_j pi_j cost_j).
 
     Source: Eqs. (27), (30) of `continual`, Eqs. (25), (26) of `edge`.
     """
@@ -109,32 +108,31 @@ def gate_slopes(probabilities: Float[Array, " M"], costs: Float[Array, " M"]) ->
 
 
 class Pairs(NamedTuple):
-    """Pairs (m, m') of experts whose outputs are largest for signals of different sets, in each run."""
+    """In each run, the pairs (m, m') of experts whose outputs are largest for signals of different sets."""
 
     exist: Bool[np.ndarray, "M M B"]
-    trail: Bool[np.ndarray, "M M B"]  # m is no higher than m' for the signal at which m itself is highest
+    trail: Bool[np.ndarray, "M M B"]  # whether m' is at least as high as m for the signal at which m is highest
 
     @property
     def swapped(self) -> Bool[np.ndarray, "M M B"]:
-        """Return whether m' is no higher than m for the signal at which m' itself is highest."""
+        """Return whether m is at least as high as m' for the signal at which m' is highest."""
         return self.trail.swapaxes(0, 1)
 
 
 def pairs_of(outputs: Float[np.ndarray, "M N B"], sets: Int[np.ndarray, "N B"] | None = None) -> Pairs:
-    """Return the pairs of experts of different sets, and how their outputs for the N signals compare.
+    """Return the pairs of experts for different sets of signals, and compare the outputs of each pair.
 
-    Both experts of a pair cannot trail: h_m(n) > h_m(n') and h_m'(n') > h_m'(n), by the sets, add up to [h_m(n) -
-    h_m'(n)] + [h_m'(n') - h_m(n')] > 0. The larger output for a signal has the larger probability.
+    The experts of a pair cannot both trail. Because of their sets, h_m(n) > h_m(n') and h_m'(n') > h_m'(n), and the sum
+    of both is [h_m(n) - h_m'(n)] + [h_m'(n') - h_m(n')] > 0. A larger output means a larger probability.
 
     Args:
-        sets: sets of the signals, such as clusters, by default each signal.
-    Source: the sets (11) of `continual` and (15) of `edge`. Equations (40) and (30) say that neither trails.
+        sets: the set of each signal, such as its cluster. By default every signal is its own set.
+    Source: the sets in (11) of `continual` and (15) of `edge`. Equations (40) and (30) say that neither trails.
     """
-    # (M, B)
     runs = np.arange(outputs.shape[2])
     leaders = outputs.argmax(axis=1)
     sets = np.broadcast_to(np.arange(outputs.shape[1])[:, None], outputs.shape[1:]) if sets is None else sets
     of_sets = sets[leaders, runs]
     highest = np.take_along_axis(outputs, leaders[:, None], axis=1)[:, 0]
-    rival_outputs = outputs[np.arange(len(outputs))[None, :, None], leaders[:, None], runs]  # of m' for the signal of m
+    rival_outputs = outputs[np.arange(len(outputs))[None, :, None], leaders[:, None], runs]  # h_m' at m's signal
     return Pairs(of_sets[:, None] != of_sets[None, :], highest[:, None] <= rival_outputs)

@@ -1,4 +1,4 @@
-"""The key and the replicates that a returned state came from, which the state does not hold."""
+"""The key and the replicates that a returned state came from, because the state does not store them."""
 
 import hashlib
 import weakref
@@ -10,19 +10,18 @@ import numpy as np
 from moe_theory.core.constraints import is_known
 from moe_theory.core.errors import InvalidValueError
 
-_BEGUN: dict[int, tuple[Any, bytes]] = {}  # by the identity of a state's `round`
+_BEGUN: dict[int, tuple[Any, bytes]] = {}  # reference and digest, by the `id` of a state's `round`
 
 
 def digest_of(key: Any, names: Any = ()) -> bytes | None:
-    """Return the digest of a root key and its replicates, or None if they are traced."""
-    words = jax.random.key_data(key)  # traced where a program is, even if the key itself is known
+    words = jax.random.key_data(key)  # traced inside a program even if the key itself is known
     if not is_known(words):
         return None
     return hashlib.blake2b(np.asarray(words).tobytes() + np.asarray(names).tobytes(), digest_size=16).digest()
 
 
 def remember(state: Any, digest: bytes | None) -> None:
-    """Store where `state` came from, for as long as its `round` exists."""
+    """Store the key and replicates that `state` came from, for as long as its `round` exists."""
     count = state.round
     if digest is None or not isinstance(count, jax.Array) or not is_known(count):
         return
@@ -31,12 +30,11 @@ def remember(state: Any, digest: bytes | None) -> None:
 
 
 def require_same(state: Any, digest: bytes | None) -> None:
-    """Raise InvalidValueError for a state that came from another key or other replicates."""
     if state is None or digest is None:
         return
     key = _BEGUN.get(id(state.round))
     if key is not None and key[0]() is state.round and key[1] != digest:
         raise InvalidValueError(
-            "the state was begun with another key or other replicates, whose draws it would not go on with. Pass those "
-            "that it came from, or branch off on purpose with jax.tree.map(jax.numpy.copy, state)."
+            "the state came from another key or other replicates, so its draws would not continue. Pass those that it "
+            "came from, or use a copy: jax.tree.map(jax.numpy.copy, state)."
         )

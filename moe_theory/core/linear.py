@@ -1,7 +1,7 @@
 """Overparameterized linear tasks: quantities of closed forms, and an expert's minimum-norm update.
 
-The quantities are gaps between tasks, ratios, powers of r and rounds, in float64 from NumPy, or in the precision of JAX
-arrays, traced or not.
+The quantities are gaps between tasks, ratios, powers of r, and rounds. NumPy arrays give float64, and JAX arrays,
+traced or not, give their own precision.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,6 @@ from moe_theory.core.tasks import Pool, orthonormal_in_loop
 
 Numbers = jax.Array | np.ndarray | np.number
 Gap = Annotated[Float[Numbers, ""], Within(low=0, why="it is a mean of squares")]
-# Arguments of closed forms.
 Ratio = Annotated[Float[ArrayLike, "*batch"], Within(0, 1, open_low=True, open_high=True, why="it is r = 1 - s/d")]
 Rounds = Annotated[Real[ArrayLike, "*batch"], Whole(1)]
 Loads = Annotated[Real[Numbers, "*batch M"], Within(low=0, why="it counts tasks")]
@@ -29,27 +28,27 @@ ExploredLoads = Annotated[Loads, AtMost("loads", "loads never fall")]
 # How experts learn: (models (k, d), arrival, params) -> changes of the models (k, d).
 Fit = Callable[[Float[Array, "k d"], Any, Any], Float[Array, "k d"]]
 
-MOST_SAMPLES = 32  # up to which elimination is unrolled; beyond, a loop runs more slowly but compiles in seconds
-# `ceil_to_rounds` saturates here, at the largest integer that float32 and int32 share.
+MOST_SAMPLES = 32  # up to this number elimination is unrolled. Beyond, a loop is slower but compiles in seconds
+# The largest result of `ceil_to_rounds`, which is the largest integer in both float32 and int32.
 MAX_ROUNDS = 2**31 - 128
-# Of `ceil_to_rounds`: float32 rounds M/eta three times, in eta, in the quotient and in a product.
+# Tolerance of `ceil_to_rounds`. In float32, M/eta is rounded three times: in eta, in the quotient and in a product.
 CEILING_TOLERANCE = 3 * 2.0**-23
 
 
 class Gaps(NamedTuple):
-    """Means over a pool's tasks on which the closed forms depend, in the ground truths' squared unit."""
+    """The means over a pool's tasks that enter the closed forms, in the squared unit of the ground truths."""
 
     truth_norm: Gap  # (1/N) sum_n |w_n|^2
     task_gap: Gap  # (1/N^2) sum_{n,n'} |w_n - w_n'|^2
-    within_gap: Gap  # Psi_1, task n to a task of its own cluster
-    across_gap: Gap  # Psi_2, task n to a task of a uniformly chosen cluster
+    within_gap: Gap  # Psi_1, from task n to a task of its own cluster
+    across_gap: Gap  # Psi_2, from task n to a task of a uniformly chosen cluster
 
 
 @checked
 def gaps(pool: Pool) -> Gaps:
-    """Return the norm of the ground truths and the gaps between tasks of a `pool`.
+    """Return the mean squared norm of a pool's ground truths, and the gaps between its tasks.
 
-    Only clusters with a member count towards K. A task is a member of its own cluster, at distance 0.
+    Only clusters with a task count towards K. A task belongs to its own cluster, at distance 0.
 
     Source: Proposition 4, (21) and (22) of `continual`.
 
@@ -97,11 +96,11 @@ def overparameterization_ratio(num_features: Features, num_samples: Size) -> flo
 def error_contraction(num_features: Features, num_samples: Size) -> float:
     """Return the factor by which one repeat of a task shrinks an expert's expected squared error.
 
-    It is (d - s)/(d - 1), in (0, 1]. After the first arrival the error is orthogonal to the task's signal, and the
-    other s - 1 columns span a uniformly random subspace of its complement. So for s = 1 a repeat changes nothing.
+    It is (d - s)/(d - 1), in (0, 1]. After the first arrival the error is orthogonal to the task's signal. The other s
+    - 1 columns span a uniformly random subspace of the signal's complement. So for s = 1 a repeat changes nothing.
 
     Raises: InvalidValueError unless 1 <= num_samples < num_features.
-    Source: Definition 1 of `continual`, in place of Lemma 3, where it is 0, derived in `single_expert.py`.
+    Source: Definition 1 of `continual`, derived in `single_expert.py`. In Lemma 3 the factor is 0.
 
     Examples:
         >>> from moe_theory.continual import theory
@@ -113,7 +112,7 @@ def error_contraction(num_features: Features, num_samples: Size) -> float:
 
 
 def one_expert_a_round(loads: Real[ArrayLike, "*batch M"], round: Real[ArrayLike, "*batch"]) -> Real[Numbers, "*batch"]:
-    """Return `round` if loads add up to it, as with top-1 routing, or NaN if traced loads do not."""
+    """Return `round` if the loads add up to it, as in top-1 routing. Traced loads that do not give NaN."""
     xp = array_namespace(loads, round)
     total = xp.sum(xp.asarray(loads), axis=-1)
     if not constraints.is_known(loads, round):
@@ -122,38 +121,36 @@ def one_expert_a_round(loads: Real[ArrayLike, "*batch M"], round: Real[ArrayLike
     wrong = ~(np.abs(totals - rounds) < 0.5)
     if np.any(wrong):
         raise InvalidValueError(
-            f"loads add up to {totals[wrong][0]:g} after round={rounds[wrong][0]:g}, but the closed forms are of top-1 "
-            "routing, in which every task has one expert (num_active=1). Give loads (..., M), experts last, of as many "
-            "tasks as rounds.",
+            f"loads add up to {totals[wrong][0]:g} after round={rounds[wrong][0]:g}, but the closed forms assume "
+            "top-1 routing, in which every task has one expert (num_active=1). Give loads (..., M) that count one "
+            "task per round.",
             argument="loads",
         )
     return round  # pyright: ignore[reportReturnType]
 
 
 def power(ratio: Float[ArrayLike, "..."], loads: Real[ArrayLike, "..."]) -> Float[Numbers, "..."]:
-    """Return r^L for `ratio` r in (0, 1) and `loads` L >= 0, of any two shapes that broadcast."""
+    """Return r^L for `ratio` r in (0, 1) and `loads` L >= 0. Their shapes must broadcast."""
     xp = array_namespace(ratio, loads)
     return xp.exp(loads * xp.log(ratio))
 
 
 def power_complement(ratio: Float[ArrayLike, "..."], loads: Real[ArrayLike, "..."]) -> Float[Numbers, "..."]:
-    """Return 1 - r^L without cancellation for r near 1, with shapes as in `power`."""
+    """Return 1 - r^L without cancellation for r near 1. The shapes must broadcast."""
     xp = array_namespace(ratio, loads)
     return -xp.expm1(loads * xp.log(ratio))
 
 
 def power_drop_sum(ratio: Float[ArrayLike, "..."], loads: Real[ArrayLike, "..."]) -> Float[Numbers, "..."]:
-    """Return sum_{j=1}^L (r^j - r^L), the sum of r^{L_tau} - r^{L_t} over one expert's arrivals. Shapes are as in
-    `power`.
-    """
+    """Return sum_{j=1}^L (r^j - r^L), the sum of r^{L_tau} - r^{L_t} over one expert's arrivals."""
     geometric_sum = ratio * power_complement(ratio, loads) / (1 - ratio)
     return geometric_sum - loads * power(ratio, loads)
 
 
 def ceil_to_rounds(quotient: Float[ArrayLike, "*batch"]) -> Int[Numbers, "*batch"]:
-    """Return the `quotient` rounded up to whole rounds, at most `MAX_ROUNDS`.
+    """Return the `quotient` rounded up to whole rounds, but at most `MAX_ROUNDS`.
 
-    A quotient within float32's rounding of an integer is that integer.
+    A quotient that float32 cannot tell from an integer counts as that integer.
     """
     xp = array_namespace(quotient)
     bounded = xp.minimum(quotient, MAX_ROUNDS)
@@ -167,31 +164,32 @@ def minimum_norm_change(
 ) -> Float[Array, "k d"]:
     """Return the change P (w_n - w) of k experts that fits the samples exactly and moves each expert least.
 
-    P projects onto the span of the s samples. So w + P (w_n - w) = w + X (X'X)^-1 (y - X'w) with y = X'w_n, by modified
-    Gram-Schmidt with the residuals as further columns.
+    P projects onto the span of the s samples. So w + P (w_n - w) = w + X (X'X)^-1 (y - X'w) with y = X'w_n. The method
+    is modified Gram-Schmidt with the residuals as further columns.
 
-    Samples that depend on earlier ones (all of them when sigma_t = 0) are skipped.
+    Samples that depend linearly on earlier ones are skipped. If sigma_t = 0, this is every sample but one.
 
-    Source: Eqs. (4), (5) of `continual`. Shapes: `residuals` are w_n - w, one expert a row, like the result.
+    Source: Eqs. (4), (5) of `continual`. Shapes: each row of `residuals` (k, d) is w_n - w of one expert, and the
+        result has the same shape.
     """
     if features.shape[1] > most_samples:
         rows = orthonormal_rows(features, most_samples)
         parts = jnp.matmul(residuals, rows.T, precision=jax.lax.Precision.HIGHEST)
         return jnp.matmul(parts, rows, precision=jax.lax.Precision.HIGHEST)
-    # Vectors in a list, not columns of one array: slices of an array that shrinks would each be copied.
+    # A list of vectors, because slices of one shrinking array would be copied.
     further = [residuals[row] for row in range(residuals.shape[0])]
     _, _, remainders = _eliminate(features, further)
     return residuals - jnp.stack(remainders)
 
 
 def minimum_norm(models: Float[Array, "k d"], arrival: Any, params: Any) -> Float[Array, "k d"]:
-    """Return the changes of k experts to the nearest model that fits an arrival, the papers' own `Fit`.
+    """Return the changes that take k experts to the nearest model that fits an arrival, as the papers do.
 
     Args:
-        models: w of the experts, one a row.
-        arrival: features (d, s) with their ground truth (d,), or with given targets (s,). Targets of a sample that
-            depends on earlier ones are ignored.
-        params: for other fits, not used here.
+        models: the experts' models w, one per row.
+        arrival: features (d, s) with their ground truth (d,) or with given targets (s,). The target of a sample that
+            depends linearly on earlier ones is ignored.
+        params: unused here, but other fits may need them.
     Source: Eqs. (4), (5) of `continual`, Eq. (9) of `edge`.
 
     Examples:
@@ -207,7 +205,7 @@ def minimum_norm(models: Float[Array, "k d"], arrival: Any, params: Any) -> Floa
     features = jnp.asarray(arrival.features)
     missing = arrival.targets - jnp.sum(models[:, :, None] * features[None], axis=1)
     change = jnp.zeros_like(jnp.asarray(models))
-    # A row is orthogonal to all earlier samples, whose targets stay met.
+    # A row is orthogonal to all earlier samples, so the model still fits them.
     for sample, row in enumerate(orthonormal_rows(features)):
         column = features[:, sample]
         length = jnp.sum(row * column)
@@ -217,7 +215,7 @@ def minimum_norm(models: Float[Array, "k d"], arrival: Any, params: Any) -> Floa
 
 
 def targets_of(arrival: Any) -> Float[Array, " s"]:
-    """Return the targets y of an arrival's samples: its own, or X' w of its ground truth.
+    """Return the targets y of an arrival's samples, which are X' w of its ground truth unless it has its own targets.
 
     Raises: InvalidValueError for an arrival with neither.
     Source: Section 3.1 of `continual`.
@@ -231,8 +229,7 @@ def targets_of(arrival: Any) -> Float[Array, " s"]:
     """
     if arrival.targets is None and arrival.truth is None:
         raise InvalidValueError(
-            "the arrival has neither targets nor a truth: a `fit` gets the pool's, and a stream adds one by "
-            "arrival._replace(truth=...)."
+            "the arrival has neither targets nor a ground truth. In a stream, set it with arrival._replace(truth=...)."
         )
     if arrival.targets is None:
         return jnp.sum(arrival.features * arrival.truth[:, None], axis=0)
@@ -240,23 +237,21 @@ def targets_of(arrival: Any) -> Float[Array, " s"]:
 
 
 def fitted(fit: Fit, models: Float[Array, "k d"], arrival: Any, params: Any) -> Float[Array, "k d"]:
-    """Return the changes of the models by a fit. Raises: InvalidValueError unless shaped as `models`."""
+    """Return a fit's changes of the models. Raises: InvalidValueError unless they have the shape of `models`."""
     change = jnp.asarray(fit(models, arrival, params))
     if change.shape != models.shape:
-        raise InvalidValueError(
-            f"the fit gave changes of shape {change.shape}, and not {models.shape}, one for each model. Fix the fit."
-        )
+        raise InvalidValueError(f"the fit returned changes of shape {change.shape}, not one per model: {models.shape}.")
     return change
 
 
 def square_root(square: Array) -> Array:
-    """Return the square root. Its derivative at 0 is 0, not infinity: a move of length 0 has finite gradients."""
+    """Return the square root. Its derivative at 0 is set to 0, so a move of length 0 has finite gradients."""
     is_zero = square == 0
     return jnp.where(is_zero, 0, jnp.sqrt(jnp.where(is_zero, 1, square)))
 
 
 def orthonormal_rows(features: Float[Array, "d s"], most_samples: int = MOST_SAMPLES) -> Float[Array, "s d"]:
-    """Return orthonormal rows that span the samples, zero where a sample depends on earlier ones: P = rows.T @ rows."""
+    """Return orthonormal rows that span the samples, with P = rows.T @ rows. A dependent sample gives a zero row."""
     if features.shape[1] > most_samples:
         return orthonormal_in_loop(features.T, _floor(features))
     pivots, inverses, _ = _eliminate(features, [])
@@ -264,7 +259,7 @@ def orthonormal_rows(features: Float[Array, "d s"], most_samples: int = MOST_SAM
 
 
 def _eliminate(features: Float[Array, "d s"], further: list[Array]) -> tuple[list[Array], list[Array], list[Array]]:
-    """Return orthogonal samples, inverse squared lengths (0 if dependent), and remainders of further columns."""
+    """Return orthogonal samples, inverse squared lengths (0 if dependent), and the remainders of further columns."""
     num_samples = features.shape[1]
     columns = [features[:, sample] for sample in range(num_samples)] + further
     floor = _floor(features)
@@ -280,5 +275,5 @@ def _eliminate(features: Float[Array, "d s"], further: list[Array]) -> tuple[lis
 
 
 def _floor(features: Float[Array, "d s"]) -> Float[Array, " s"]:
-    """Return the squared length below which what remains of a column is rounding."""
+    """Return the squared length below which the remainder of a column is a rounding error."""
     return jnp.square(64 * jnp.finfo(features.dtype).eps) * jnp.sum(jnp.square(features), axis=0)

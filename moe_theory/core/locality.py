@@ -14,7 +14,7 @@ from moe_theory.core.vmap import described_array
 
 
 class Move(NamedTuple):
-    """Distances that experts have moved in one round to learn their tasks.
+    """How far experts moved in one round to learn their tasks.
 
     Examples:
         >>> import numpy as np
@@ -25,9 +25,9 @@ class Move(NamedTuple):
         [0.0, 9.0]
     """
 
-    lengths: Float[Array, " M"]  # |w_t - w_{t-1}|; 0 for an expert that has learned nothing
-    costs: Float[Array, " M"]  # what the printed loss charges for it, |w_t - w_{t-1}|^q
-    learned: Bool[Array, " M"]  # the experts that have learned a task
+    lengths: Float[Array, " M"]  # |w_t - w_{t-1}|, 0 for an expert that learned nothing
+    costs: Float[Array, " M"]  # charges of the printed loss, |w_t - w_{t-1}|^q
+    learned: Bool[Array, " M"]  # which experts learned a task
 
 
 def no_memory(dims: Any) -> None:
@@ -51,18 +51,17 @@ class Locality(NamedTuple):
         True
     """
 
-    # (move, memory, arrival, params) -> the costs (M,), of which those of experts that have learned count; the memory
+    # (move, memory, arrival, params) -> the costs (M,), which count for experts that learned a task, and the new memory
     cost: Callable[[Move, Any, Any, Any], tuple[Float[Array, " M"], PyTree]]
     init: Callable[[Any], PyTree] = no_memory  # (dims) -> the memory before round 1, a PyTree of arrays
 
 
 distance_moved = Locality(
     lambda move, memory, arrival, params: (move.costs, memory)
-)  # |w_t - w_{t-1}|^q: the papers' own. Source: Eq. (6) of `continual`
+)  # the papers' own loss |w_t - w_{t-1}|^q. Source: Eq. (6) of `continual`
 
 
 def check_locality(locality: Any) -> None:
-    """Raise InvalidValueError unless a locality loss is a `Locality`."""
     if not isinstance(locality, Locality):
         raise InvalidValueError(
             f"locality={locality!r} must be a Locality: Locality(cost), or Locality(cost, init) with a memory.",
@@ -73,33 +72,32 @@ def check_locality(locality: Any) -> None:
 def charged(
     locality: Locality, move: Move, memory: Any, arrival: Any, params: Any
 ) -> tuple[Float[Array, " M"], PyTree]:
-    """Return a locality loss's costs and memory. Raises: InvalidValueError for other shapes, or NaN."""
+    """Return a locality loss's costs and memory. Raises: InvalidValueError if a shape is wrong or a cost is NaN."""
     cost: Any = locality.cost(move, memory, arrival, params)
     if not isinstance(cost, tuple) or len(cost) != 2:
-        raise InvalidValueError("the locality loss must give (costs, memory), a tuple of 2. Fix its cost.")
+        raise InvalidValueError("the locality loss must return (costs, memory), a tuple of length 2. Fix its `cost`.")
     costs, after = cost
     if jnp.shape(costs) != move.costs.shape:
         raise InvalidValueError(
-            f"the locality loss gave costs of shape {jnp.shape(costs)}, not one an expert: {move.costs.shape}. Fix its "
-            "cost."
+            f"the locality loss returned costs of shape {jnp.shape(costs)}, not one per expert: {move.costs.shape}."
         )
     described_after = _described(after)
     described_before = _described(memory)
     if described_after != described_before:
         raise InvalidValueError(
-            f"the locality loss gave a memory {described_after} for one of {described_before}. Let its cost give what "
-            "its init began, in shape and type."
+            f"the locality loss returned a memory of {described_after} in place of {described_before}. Its `cost` must "
+            "return the shapes and types of its `init`."
         )
     if is_known(costs, move.learned) and np.any(np.isnan(np.asarray(costs)) & np.asarray(move.learned)):
         expert = int(np.argmax(np.isnan(np.asarray(costs)) & np.asarray(move.learned)))
         raise InvalidValueError(
-            f"the locality loss gave NaN to expert {expert}, which has moved by {float(move.lengths[expert]):g}: no "
-            "gate would be a number from then on. Fix its cost."
+            f"the locality loss returned NaN for expert {expert}, which moved by {float(move.lengths[expert]):g}. All "
+            "gates would become NaN. Fix its `cost`."
         )
     return jnp.asarray(costs), after
 
 
 def _described(memory: Any) -> str:
     if memory is None:
-        return "of nothing"
+        return "nothing"
     return str(jax.tree.map(lambda leaf: described_array(jax.api_util.shaped_abstractify(leaf)), memory))

@@ -9,11 +9,11 @@ from typing import Any
 from moe_theory.core.errors import InvalidValueError, enclosed
 
 _CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
-_parent: int | None = None  # the process whose JAX this one has a copy of, without its threads
+_parent: int | None = None  # if forked: the process that used JAX, whose threads are missing here
 
 
 def machine_memory() -> int:
-    """Return the bytes of memory that this process may use, of the machine or of its container."""
+    """Return the bytes of memory that this process may use, limited by the machine or its container."""
     limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     for path in _CGROUP_LIMITS:
         try:
@@ -30,11 +30,11 @@ def available_cores() -> int:
 
 
 def require_own_jax() -> None:
-    """Raise InvalidValueError without a device, and in a forked child whose parent has used JAX."""
+    """Raise InvalidValueError if there is no device, or in a forked child of a process that used JAX."""
     if _parent is not None:
         raise InvalidValueError(
-            f"process {os.getpid()} was forked from process {_parent}, which had used JAX: it has none of XLA's "
-            'threads, and would hang. Start it by multiprocessing.get_context("spawn"), or fork before JAX is used.'
+            f"process {os.getpid()} was forked from process {_parent}, which had used JAX. It would hang, because "
+            'XLA\'s threads are missing. Use multiprocessing.get_context("spawn"), or fork before you use JAX.'
         )
     local_devices()
 
@@ -42,7 +42,7 @@ def require_own_jax() -> None:
 @functools.cache
 def local_devices() -> list[Any]:
     """Return the devices of this process. Raises: InvalidValueError if JAX_PLATFORMS names a device that is missing."""
-    import jax  # the only import of it here: commands that print recorded results load this module too
+    import jax  # imported here, because commands that print published results load this module too
 
     try:
         return jax.local_devices()
@@ -50,7 +50,7 @@ def local_devices() -> list[Any]:
         names = os.environ.get("JAX_PLATFORMS", "")
         reason = enclosed(": ", " ".join(str(failure).split()))
         raise InvalidValueError(
-            f"JAX_PLATFORMS={names}: JAX finds no such device here{reason}. Unset it, or install jax[cuda12].",
+            f"JAX_PLATFORMS={names}: JAX finds no such device{reason}. Unset it, or install jax[cuda12].",
             argument="JAX_PLATFORMS",
         ) from None
 

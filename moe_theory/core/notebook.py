@@ -1,4 +1,4 @@
-"""Display in an interpreter or a notebook: lists as tables, objects in a line, pages of reports."""
+"""Display in an interpreter or a notebook: tables of lists, one line per object, and pages of reports."""
 
 import types
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_LINES = 12  # of a list that are shown in a line each
+MOST_LINES = 12  # items of a list that are shown
 LONGEST_LINE = 100  # characters
 _loaders: list[types.FunctionType] = []
 
 
 def register_pages(load: types.FunctionType) -> None:
-    """Register `load`, which on first use imports the module with `html`, `plot` and `report`."""
+    """Register `load`, which imports the module with `html`, `plot` and `report` at its first use."""
     _loaders.append(load)
 
 
@@ -21,7 +21,7 @@ def pages() -> types.ModuleType:
 
 
 class Shown:
-    """An object shown as in reports in a notebook, and as one line in an interpreter."""
+    """An object that a notebook shows as in reports, and an interpreter as one line."""
 
     def row(self) -> dict[str, Any]:
         raise NotImplementedError
@@ -40,7 +40,7 @@ Item = TypeVar("Item")
 
 
 class Listing(list[Item]):
-    """A list of objects with a `row`: one line each in an interpreter, a table in a notebook."""
+    """A list of objects with a `row`. An interpreter shows a line per object, a notebook shows a table."""
 
     def __getitem__(self, key: Any) -> Any:
         selection = super().__getitem__(key)
@@ -49,7 +49,7 @@ class Listing(list[Item]):
         return selection
 
     def to_frame(self) -> "pd.DataFrame":
-        """Return a pandas DataFrame with one row an item."""
+        """Return a pandas DataFrame with one row per item."""
         import pandas as pd
 
         items: list[Any] = [*self]

@@ -1,4 +1,4 @@
-"""One formula in two homes: NumPy in float64 on the host, JAX in the run's precision inside a scan."""
+"""Formulas that work with NumPy in float64 on the host, and with JAX in the run's precision inside a scan."""
 
 from types import ModuleType
 from typing import Any
@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-Numbers = jax.Array | np.ndarray  # what formulas take that serve both homes
+Numbers = jax.Array | np.ndarray  # arguments of formulas that work in both
 Scalar = jax.Array | float | int  # a parameter, traced or not
 
 
@@ -17,24 +17,24 @@ def array_namespace(*arrays: Any) -> ModuleType:
 
 
 def plain(value: Any) -> float | np.ndarray:
-    """Return a float for one number, else an array in float64."""
+    """Return one number as a float, and an array in float64."""
     array = np.asarray(value, float)
     return float(array) if array.ndim == 0 else array
 
 
 def rounded(product: jax.Array, zero: jax.Array) -> jax.Array:
-    """Return `product`, rounded by itself, so that no compiler fuses it with a sum."""
+    """Return `product`, rounded separately, so that no compiler fuses it with a sum."""
     words = jnp.int32 if product.dtype == jnp.float32 else jnp.int64
     bits = jax.lax.bitcast_convert_type(product, words)
     return jax.lax.bitcast_convert_type(bits ^ zero.astype(words), product.dtype)
 
 
 def rounded_positive(product: jax.Array) -> jax.Array:
-    """Return `rounded` of a product that is never negative, by its absolute value."""
+    """Return `rounded` of a product that is at least 0, by way of its absolute value."""
     return jnp.abs(product)
 
 
 def stored(arrays: Any) -> Any:
-    """Return `arrays`, each computed once and stored, in the engine's programs for a CPU."""
-    # One barrier each: of a barrier for several, XLA's emitter of small functions makes a fault of memory.
+    """Return `arrays`. The engine's programs for a CPU compute each of them once and store it."""
+    # Each array gets its own barrier. For a joint one, XLA's emitter of small functions causes a memory fault.
     return jax.tree.map(jax.lax.optimization_barrier, arrays)

@@ -38,12 +38,12 @@ class Reading:
     """
 
     name: str
-    summary: str  # what is chosen, in a line
-    defaults: Any  # the paper's Params (a NamedTuple), as in its own experiment
+    summary: str  # one line on the choices
+    defaults: Any  # the paper's Params (a NamedTuple) in its own experiment
     choices: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def params(self, **overrides: Any) -> Any:
-        """Return the parameters of this reading, with `overrides` on top.
+        """Return the parameters of this reading after `overrides`.
 
         Raises: InvalidValueError for a parameter that does not exist.
         """
@@ -53,8 +53,8 @@ class Reading:
 
 GROUP = "moe_theory.papers"
 NONE_INSTALLED = (
-    f"no paper is installed: entry points of the group {GROUP!r} come with a distribution's metadata, which a source "
-    "tree alone does not have. Run `pip install -e .` in it."
+    f"no paper is installed. Papers are entry points of the group {GROUP!r}, which an installed distribution has and a "
+    "source tree lacks. Run `pip install -e .` in the source tree."
 )
 
 
@@ -72,34 +72,34 @@ class Paper:
         1.0
     """
 
-    name: str  # as commands have it; ids of its claims begin with it
-    package: str  # its folder or file: `__name__` where it is declared
-    title: str  # of a page
+    name: str  # name in commands and at the start of claims' ids
+    package: str  # its module: `__name__` in the file that declares it
+    title: str  # title of its page
     readings: Mapping[str, Reading]  # by name
-    default_readings: tuple[str, ...] = ()  # that claims are judged under unless others are named; all unless given
-    citation: str = ""  # its BibTeX entry
-    statements: str = ""  # the module whose import declares its statements and their claims; its own unless given
-    answers_for: tuple[str, ...] = ()  # papers whose statements its claims answer for, where it has none of its own
-    figures: str | Mapping[str, Any] = ""  # by name, each a `plot.FigureSpec`; or where they are
-    overview: str = ""  # "module:attribute" of its panel in the picture of all papers, a `plot.Panel`
-    systems: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # by name, each a `Sweepable` or where it is
-    # Of the command line, by name: "module:function", a function that returns a `plot.document.Document`. Written out,
-    # as `moe-theory --help` reads the names here and the functions' docstrings, and imports neither.
+    default_readings: tuple[str, ...] = ()  # readings for tests that name none, by default all
+    citation: str = ""  # BibTeX entry
+    statements: str = ""  # the module that declares statements and claims. By default its own
+    answers_for: tuple[str, ...] = ()  # papers whose statements its claims test if it has none
+    figures: str | Mapping[str, Any] = ""  # `plot.FigureSpec` by name, or "module:attribute"
+    overview: str = ""  # "module:attribute" of its `plot.Panel` in the picture of all papers
+    systems: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # `Sweepable`s or places, by name
+    # Commands by name. "module:function" names a function that returns a `plot.document.Document`. Write the names out,
+    # because `moe-theory --help` reads them and the functions' docstrings without an import.
     commands: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    # What `verify` tests without a pattern: ids of claims, each with what it says in a few words.
+    # Claims that `verify` tests without a pattern: a few words on each, by id.
     first_look: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    most_verdicts: int = 1_000  # that its error is split over in advance: a claim more moves no other's share
-    rank: int = 100  # place among the papers in reports; papers of equal rank stand by name
+    most_verdicts: int = 1_000  # its error budget has this many shares, however many claims it has
+    rank: int = 100  # position in reports. Papers of equal rank are sorted by name
 
     def __post_init__(self) -> None:
         if self.most_verdicts < 1:
             raise DeclarationError(
-                f"paper {self.name!r}: most_verdicts={self.most_verdicts} must be at least 1: the error is split over "
-                "as many verdicts. Raise most_verdicts."
+                f"paper {self.name!r}: most_verdicts={self.most_verdicts} must be at least 1, because the error budget "
+                "is split over that many verdicts. Raise most_verdicts."
             )
 
     def reading_names(self, group: str) -> tuple[str, ...]:
-        """Return the names of all readings, of the default ones, or of the quick one."""
+        """Return the names of the readings in a group: "all", "default" or "quick"."""
         defaults = self.default_readings or tuple(self.readings)
         return {"all": tuple(self.readings), "default": defaults, "quick": self.default_readings[:1] or defaults}[group]
 
@@ -118,17 +118,17 @@ class Paper:
         """Return the figures by name."""
         figures = self._import("figures", self.figures) if self.figures else {}
         if not isinstance(figures, Mapping):
-            raise DeclarationError(f"paper {self.name!r}: figures={self.figures!r} must be a mapping by name.")
+            raise DeclarationError(f"paper {self.name!r}: figures={self.figures!r} must map names to figures.")
         return figures
 
     def import_overview(self) -> Any:
-        """Return its panel in the picture of all papers, or None."""
+        """Return the paper's panel in the picture of all papers, or None."""
         if self.overview:
             return self._import("overview", self.overview)
         return None
 
     def import_system(self, name: str) -> Any:
-        """Return a system that a sweep can name."""
+        """Return the system that sweeps call `name`."""
         return self._import(f"systems[{name!r}]", self.systems[name])
 
     def _import(self, field: str, place: Any) -> Any:
@@ -165,7 +165,7 @@ def ordered_names() -> list[str]:
 
 
 def paper_folder(name: str) -> Path:
-    """Return the folder of a paper's module, or the one named after a single module, without imports."""
+    """Return the folder of a paper's package or the folder named like its single module. Nothing is imported."""
     module = paper_package(name)
     spec = find_spec(module)
     if spec is not None and spec.submodule_search_locations:
@@ -178,13 +178,15 @@ def paper_folder(name: str) -> Path:
 
 @functools.cache
 def declared_commands() -> dict[str, tuple[str, str]]:
-    """Return the paper and "module:function" of papers' commands, by name, in the order of reports."""
+    """Return the paper and the "module:function" of every command, by name, in the order of reports."""
     places: dict[str, tuple[str, str]] = {}
     for name in ordered_names():
         for command, place in (declaration_of(name).get("commands") or {}).items():
             other_paper, _ = places.setdefault(command, (name, place))
             if other_paper != name:
-                raise DeclarationError(f"papers {other_paper!r} and {name!r} have a command {command!r}. Rename one.")
+                raise DeclarationError(
+                    f"papers {other_paper!r} and {name!r} share the command {command!r}. Rename one."
+                )
     return places
 
 
@@ -210,9 +212,9 @@ def import_command(command: str) -> Any:
 
 @functools.cache
 def declaration_of(name: str) -> dict[str, Any]:
-    """Return the plain values in an installed paper's declaration, by field name, read from its source.
+    """Return the literal values in an installed paper's declaration, by field name, read from its source.
 
-    Computed values are None, and the result is empty without a declaration.
+    Computed values are None. The result is empty if there is no declaration.
     """
     if name not in _entry_points():
         raise unknown_name("paper", name, paper_names())
@@ -254,7 +256,6 @@ def find_spec(module: str) -> importlib.machinery.ModuleSpec | None:
 
 @functools.cache
 def find_paper(name: str) -> Paper:
-    """Return the installed paper of this name without importing any other."""
     if not _entry_points():
         raise DeclarationError(NONE_INSTALLED)
     if name not in _entry_points():
@@ -263,14 +264,14 @@ def find_paper(name: str) -> Paper:
 
 
 def all_papers() -> dict[str, Paper]:
-    """Return the installed papers in the order of reports. Raises: DeclarationError for a broken one, or for none."""
+    """Return the installed papers in the order of reports. Raises: DeclarationError if one is broken or none exists."""
     if not _entry_points():
         raise DeclarationError(NONE_INSTALLED)
     return {name: find_paper(name) for name in ordered_names()}
 
 
 def loaded(name: str, point: metadata.EntryPoint) -> Paper:
-    """Return the paper of an entry point. Raises: DeclarationError for a broken or another paper."""
+    """Return the paper of an entry point. Raises: DeclarationError if it is broken or has another name."""
     try:
         paper = point.load()
     except OWN_CODE as failure:
@@ -279,7 +280,7 @@ def loaded(name: str, point: metadata.EntryPoint) -> Paper:
             f"{frames(failure)}. Fix the distribution that registers it, or uninstall it."
         ) from failure
     if not isinstance(paper, Paper) or paper.name != name:
-        raise DeclarationError(f"paper {name!r}: the entry point {point.value!r} must be a Paper of this name.")
+        raise DeclarationError(f"paper {name!r}: the entry point {point.value!r} must be a Paper with this name.")
     return paper
 
 

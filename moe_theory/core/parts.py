@@ -15,24 +15,24 @@ Builder = TypeVar("Builder", bound=Callable[..., System])
 
 class _Origin(NamedTuple):
     build: Callable[..., System]
-    init: Callable[..., Any]  # of the system, which tells it from one that begins otherwise
+    init: Callable[..., Any]  # the system's `init`, because a system with the same step may start otherwise
     sizes: tuple[Any, ...]
-    given: Mapping[str, Any]  # parts, by name
-    parts: Mapping[str, Any]  # all of the algorithm's, each the paper's own
-    taken: Sequence[str]  # those of them that may be others
+    given: Mapping[str, Any]  # parts of this system, by name
+    parts: Mapping[str, Any]  # the paper's own parts, by name
+    taken: Sequence[str]  # names of parts that can be replaced
 
 
-_ORIGINS: weakref.WeakKeyDictionary[Callable[..., Any], _Origin] = weakref.WeakKeyDictionary()  # by a system's `step`
+_ORIGINS: weakref.WeakKeyDictionary[Callable[..., Any], _Origin] = weakref.WeakKeyDictionary()  # keys are steps
 
 
 def of_parts(*, like: Callable[..., System] | None = None, only: Sequence[str] | None = None) -> Any:
-    """Decorate a function that builds a system from sizes and parts, for `rebuilt` with other parts.
+    """Decorate a function that builds a system from sizes and parts, so that `rebuilt` can replace parts.
 
-    Parts are the arguments with defaults, and equal arguments give the same system.
+    Parts are the arguments with defaults. Equal arguments give the same system.
 
     Args:
-        like: the builder that receives the keywords, and whose parts they are.
-        only: the parts that may differ, by default all.
+        like: another builder, which receives the keywords and whose parts they are.
+        only: the parts that can be replaced, by default all.
     """
 
     def decorate(builder: Builder) -> Builder:
@@ -64,15 +64,15 @@ def rebuilt(system: System, parts: Mapping[str, Any]) -> System:
     """Return the system with other parts. Raises: DeclarationError if that is impossible."""
     origin = _origin(system)
     if origin is None:
-        raise DeclarationError("its system is not the paper's algorithm alone")
+        raise DeclarationError("its system is more than the paper's algorithm")
     replaced = [name for name, part in origin.given.items() if part is not origin.parts[name]]
     if replaced:
-        raise DeclarationError(f"its system has a {' and a '.join(replaced)} of its own")
+        raise DeclarationError(f"its system already replaces the {' and the '.join(replaced)}")
     for name in parts:
         if name not in origin.parts:
             raise DeclarationError(f"its algorithm has no {name}")
         if name not in origin.taken:
-            raise DeclarationError(f"its diagnostics are of the printed {name}")
+            raise DeclarationError(f"its diagnostics are only for the printed {name}")
     return origin.build(*origin.sizes, **{**origin.given, **parts})
 
 

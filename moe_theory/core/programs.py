@@ -11,18 +11,18 @@ import jax
 from moe_theory.core import faults
 from moe_theory.core.constraints import is_known
 
-_compiled: set[Hashable] = set()  # programs, each with its device
+_compiled: set[Hashable] = set()  # pairs of a program and its device
 _locks: dict[Hashable, threading.RLock] = {}  # held while a program is compiled
 
 
 def jit(function: Callable[..., Any], **keywords: Any) -> Callable[..., Any]:
-    """Return `jax.jit` of a function, which avoids known faults of libraries except inside another program."""
+    """Return `jax.jit` of a function. It avoids known faults of libraries, except inside another program."""
     inside = jax.jit(function, **keywords)
     alone = functools.cache(lambda: jax.jit(function, compiler_options=faults.avoiding(), **keywords))
 
     @functools.wraps(function)
     def call(*arguments: Any, **named: Any) -> Any:
-        # Of a program inside another one JAX takes no options.
+        # JAX refuses compiler options inside another program.
         is_alone = is_known(jax.lax.full((), 0), arguments, named)
         return (alone() if is_alone else inside)(*arguments, **named)
 
@@ -31,7 +31,7 @@ def jit(function: Callable[..., Any], **keywords: Any) -> Callable[..., Any]:
 
 @contextlib.contextmanager
 def compiled_once(program: Hashable) -> Iterator[None]:
-    """Use a program, alone until a use has succeeded and so compiled it."""
+    """Use a program. Until it has been compiled, only one thread can."""
     use = (program, jax.config.jax_default_device)  # pyright: ignore[reportAttributeAccessIssue]
     with contextlib.ExitStack() as first_use:
         first_use.enter_context(_locks.setdefault(use, threading.RLock()))

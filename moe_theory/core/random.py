@@ -1,8 +1,8 @@
 """One integer per replicate: keys that never depend on batching, chunking, order or device.
 
 Source: `replicate_key = fold_in(root, replicate)` and `step_key = fold_in(replicate_key, t)` with t = 1, 2, ... for
-    rounds and t = 0 for draws before them. Uniforms of a round are hashes of (i, 0, 0, 0), normals of (i, 1, 0, 0), i =
-    0, 1, ... The hash is twelve rounds of threefry4x32 with the two words of the round's key.
+    rounds and t = 0 for draws before them. For i = 0, 1, ... the uniforms of a round are hashes of (i, 0, 0, 0) and its
+    normals hashes of (i, 1, 0, 0). The hash is twelve rounds of threefry4x32 with the two words of the round's key.
 """
 
 import functools
@@ -20,17 +20,15 @@ from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.machine import require_own_jax
 from moe_theory.core.numerics import Numbers, rounded_positive, stored
 
-# The streams of a key's numbers.
 UNIFORMS = 0
 NORMALS = 1
-PART_STREAM = 0x70617274  # folded into a round's key for a part that asks for a key; no `split` reaches it
+PART_STREAM = 0x70617274  # folded into a round's key for a part with a `key`. No `split` reaches it
 
 
 def root_key(seed: int) -> Key[Array, ""]:
-    """Return the key of an experiment from an integer seed: the same bits on every backend.
+    """Return the key of an experiment from an integer seed. Its bits are the same on every backend.
 
-    Raises: InvalidValueError unless `seed` is a whole number of 32 bits, or in a forked child of a process that used
-        JAX.
+    Raises: InvalidValueError unless `seed` is an unsigned integer of 32 bits, or in a forked child after JAX was used.
 
     Examples:
         >>> import moe_theory as mt
@@ -43,27 +41,27 @@ def root_key(seed: int) -> Key[Array, ""]:
     is_whole = not isinstance(seed, bool) and jnp.issubdtype(np.asarray(seed).dtype, jnp.integer)
     if not is_whole or np.ndim(seed) > 0 or not 0 <= int(seed) < 2**32:
         raise InvalidValueError(
-            f"seed={seed!r} must be a whole number in [0, 2**32): others would alias. Change seed.", argument="seed"
+            f"seed={seed!r} must be a whole number in [0, 2**32): other seeds would repeat its keys.", argument="seed"
         )
     require_own_jax()
-    # Its words are written out, because `jax.random.key` adds an offset that the environment may set.
+    # We write the words out, because `jax.random.key` adds an offset that the environment may set.
     return jax.random.wrap_key_data(jnp.array([0, int(seed)], jnp.uint32), impl="threefry2x32")
 
 
 def typed_key(key: Key[Array, ""] | UInt32[Array, " words"]) -> Key[Array, ""]:
-    """Return the key as a typed one, also from the raw words of `jax.random.PRNGKey`."""
+    """Return a typed key, also for the raw words of `jax.random.PRNGKey`."""
     key = jnp.asarray(key)
     if key.dtype == jnp.uint32 and key.shape == (2,):
         key = jax.random.wrap_key_data(key, impl=threefry.IMPLEMENTATION)
     if not jnp.issubdtype(key.dtype, jax.dtypes.prng_key) or key.shape != ():
         raise InvalidValueError(
-            f"a key of shape {key.shape} and type {key.dtype} is not one random key: make one by root_key(seed)."
+            f"a key of shape {key.shape} and type {key.dtype} is not a single random key. Make one with root_key(seed)."
         )
     generator = str(jax.random.key_impl(key))
     if generator != threefry.IMPLEMENTATION:
         raise InvalidValueError(
-            f"a key of {generator} does not draw the same numbers for a replicate in any batch, as "
-            f"{threefry.IMPLEMENTATION} does: make one by root_key(seed)."
+            f"a key of {generator} draws other numbers in other batches, unlike {threefry.IMPLEMENTATION}. Make one by "
+            "root_key(seed)."
         )
     return key
 
@@ -78,12 +76,12 @@ def _replicate_keys(root: Key[Array, ""], replicates: UInt32[Array, " B"]) -> Ke
 
 
 def step_key(replicate_key: Key[Array, ""], time: Int[Array, ""]) -> Key[Array, ""]:
-    """Return the key of round `time` of one replicate, which is the initial state's for 0."""
+    """Return the key of one replicate's round `time`, or of its initial state if `time` is 0."""
     return jax.random.fold_in(replicate_key, time)
 
 
 def with_own_key(part: Callable[..., Any], key: Key[Array, ""]) -> Callable[..., Any]:
-    """Return a part of an algorithm with its own key, if it has a parameter `key`."""
+    """Return a part of an algorithm. If it has a parameter `key`, it receives its own key."""
     if "key" not in inspect.signature(part).parameters:
         return part
     return functools.partial(part, key=jax.random.fold_in(key, PART_STREAM))
@@ -92,7 +90,8 @@ def with_own_key(part: Callable[..., Any], key: Key[Array, ""]) -> Callable[...,
 def uniforms(key: Key[Array, ""], count: int, dtype: Any) -> Float[Array, " n"]:
     """Return independent numbers, uniform on the open interval (0, 1).
 
-    They are midpoints of 2^23 equal parts in float32, of 2^52 in float64. A longer array begins with the shorter one.
+    They are midpoints of 2^23 equal parts in float32, and of 2^52 parts in float64. A longer array begins with the same
+    numbers as a shorter one.
     """
     return draws(key, count, 0, dtype)[0]
 
@@ -100,7 +99,7 @@ def uniforms(key: Key[Array, ""], count: int, dtype: Any) -> Float[Array, " n"]:
 def normals(key: Key[Array, ""], count: int, dtype: Any) -> Float[Array, " n"]:
     """Return independent standard normals.
 
-    A longer array begins with the shorter one, and `uniforms` of the same key are independent.
+    They are independent of `uniforms` of the same key. A longer array begins with the same numbers as a shorter one.
     """
     return draws(key, 0, count, dtype)[1]
 
@@ -109,13 +108,13 @@ def normals(key: Key[Array, ""], count: int, dtype: Any) -> Float[Array, " n"]:
 def draws(
     key: Key[Array, ""], num_uniforms: int, num_normals: int, dtype: Any = None
 ) -> tuple[Float[Array, " n"], Float[Array, " m"]]:
-    """Return all numbers of a round in one call: independent uniforms on (0, 1), and standard normals.
+    """Return all random numbers of a round: independent uniforms on (0, 1), and independent standard normals.
 
-    They are the first of `uniforms` and `normals` of this key, normals in pairs by Box and Muller.
+    They equal the first numbers of `uniforms` and `normals` for this key. Normals are made in pairs by Box and Muller.
 
     Args:
         dtype: float32 or float64, by default JAX's precision.
-    Returns: the numbers, without normals beyond 6.7 in float32, or 8.6 in float64.
+    Returns: the numbers. No normal is beyond 6.7 in float32, or 8.6 in float64.
     Raises: TypeError for another `dtype`, or a count that is not a whole number of at least 0.
 
     Examples:
@@ -126,11 +125,11 @@ def draws(
     """
     for count in (num_uniforms, num_normals):
         if not isinstance(count, (int, np.integer)) or count < 0:
-            raise TypeError(f"{count} numbers cannot be drawn: ask for a whole number of at least 0.")
+            raise TypeError(f"{count} numbers cannot be drawn. Give a whole number of at least 0.")
     dtype = jnp.result_type(float) if dtype is None else jnp.dtype(dtype)
     if dtype not in (jnp.float32, jnp.float64):
-        raise TypeError(f"numbers of type {jnp.dtype(dtype)} are not drawn: ask for float32 or float64.")
-    num_words = jnp.dtype(dtype).itemsize // 4  # words a number
+        raise TypeError(f"numbers of type {jnp.dtype(dtype)} cannot be drawn. Use float32 or float64.")
+    num_words = jnp.dtype(dtype).itemsize // 4  # words per number
     rows = [-(-num_words * count // 4) for count in (num_uniforms, num_normals + num_normals % 2)]
     places = np.concatenate([*map(np.arange, rows)])
     words = threefry.stored_pairs(block(key, places, np.repeat([UNIFORMS, NORMALS], rows)))
@@ -152,7 +151,7 @@ def block(
     stream: Int[Numbers, "*n"] | int,
     rounds: int = threefry.ROUNDS,
 ) -> list[UInt32[Array, "*n"]]:
-    """Return four words for places of `UNIFORMS` or `NORMALS`: hashes of (place, stream, 0, 0) by the key."""
+    """Return four words, the hashes of (place, stream, 0, 0) by the key. Streams are `UNIFORMS` and `NORMALS`."""
     data = jax.random.key_data(key)
     zero = jnp.zeros((), jnp.uint32)
     words = [data[word] if word < data.shape[0] else zero for word in range(4)]
@@ -161,7 +160,7 @@ def block(
 
 
 def _unit(words: list[UInt32[Array, " rows"]], dtype: Any, *, is_fine: bool = False) -> Float[Array, " rows"]:
-    """Return midpoints of equal parts of (0, 1), rounded near 1 for 2^31 parts in float32."""
+    """Return midpoints of equal parts of (0, 1). For 2^31 parts in float32, midpoints near 1 are rounded."""
     bits = 26
     if len(words) == 1:
         bits = 31 if is_fine else 23
@@ -171,7 +170,7 @@ def _unit(words: list[UInt32[Array, " rows"]], dtype: Any, *, is_fine: bool = Fa
 
 
 def _on_circle(turns: Float[Array, "*shape"]) -> tuple[Float[Array, "*shape"], Float[Array, "*shape"]]:
-    """Return cosine and sine of 2 pi `turns`, within 1/2 of 0, to 1e-6 in float32 and 1e-14 in float64."""
+    """Return cosine and sine of 2 pi `turns` for |turns| <= 1/2, up to 1e-6 in float32 and 1e-14 in float64."""
     square = jnp.square(turns)
     cosine, sine = _circle_series(5 if turns.dtype == jnp.float32 else 9)
     return _alternating(cosine, square), turns * _alternating(sine, square)
@@ -179,7 +178,7 @@ def _on_circle(turns: Float[Array, "*shape"]) -> tuple[Float[Array, "*shape"], F
 
 @functools.cache
 def _circle_series(degree: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return coefficients of cos(2 pi q^0.5), of one more degree, and sin(2 pi q^0.5) / q^0.5 on [0, 1/4]."""
+    """Return coefficients on [0, 1/4] of cos(2 pi q^0.5), up to `degree` + 1, and of sin(2 pi q^0.5) / q^0.5."""
 
     def fitted(function: Callable[[np.ndarray], np.ndarray], degree: int) -> tuple[float, ...]:
         series = np.polynomial.Chebyshev.interpolate(function, degree, domain=[0, 0.25])
@@ -192,7 +191,7 @@ def _circle_series(degree: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
 
 
 def _alternating(coefficients: tuple[float, ...], number: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-    """Return a_0 - q (a_1 - q (a_2 - ...)), whose products are positive."""
+    """Return a_0 - q (a_1 - q (a_2 - ...)), where all products are positive."""
     value = jnp.full((), coefficients[-1], number.dtype)
     for coefficient in coefficients[-2::-1]:
         value = coefficient - rounded_positive(value * number)

@@ -1,7 +1,7 @@
 """Operations on single replicates, rewritten as operations along a batch.
 
-Picking a row is a masked sum over all rows, and writing a row is a choice by the same mask. A product of a matrix and a
-vector is products and a sum.
+A masked sum over all rows picks a row, and a choice by the same mask writes a row. A product of a matrix and a vector
+becomes elementwise products and a sum.
 """
 
 import math
@@ -12,12 +12,12 @@ import jax.numpy as jnp
 from jax import lax
 from jax.extend import core as jex_core
 
-# Numbers of an array, or products, up to which an operation is written out: it is then of as many operations.
+# Most numbers in an array, or products, for which an operation is rewritten. Its cost grows with them.
 MOST_NUMBERS = 2**12
 
 _CALLS = frozenset("jit pjit closed_call custom_jvp_call custom_vjp_call".split())
 _CLIPPED = lax.GatherScatterMode.CLIP
-_INDICES = (jnp.int32, jnp.int64)  # types in which every place of an array is a number
+_INDICES = (jnp.int32, jnp.int64)  # types that can number all places of an array
 
 
 def called(equation: Any) -> Any:
@@ -27,7 +27,7 @@ def called(equation: Any) -> Any:
 
 
 def written(equation: Any) -> Callable[..., Any] | None:
-    """Return a function with an operation's results for one replicate up to rounding, or None if not rewritten."""
+    """Return a function with the operation's results up to rounding, or None if the operation is not rewritten."""
     rule = _RULES.get(equation.primitive.name)
     operands = [atom.aval for atom in equation.invars]
     is_plain = all(
@@ -78,13 +78,12 @@ def _extreme(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
 
 
 def _erf_inv(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
-    """Return the inverse error function."""
     del equation
     return _inverse_error_function if operands[0].dtype == jnp.float32 else None
 
 
 def _inverse_error_function(values: Any) -> Any:
-    """Return it in single precision. Source: Giles, Approximating the erfinv function, 2011, table 5."""
+    """Return erf^-1 in float32. Source: M. Giles, Approximating the erfinv function, 2011, table 5."""
     depth = -jnp.log((1 - values) * (1 + values))
     is_near = depth < 5
     place = jnp.where(is_near, depth - 2.5, jnp.sqrt(depth) - 3)
@@ -103,7 +102,7 @@ def _slice(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
     is_real = jnp.issubdtype(operands[0].dtype, jnp.floating)
 
     def rows(array: Any, *starts: Any) -> Any:
-        blank = jnp.full((), -0.0 if is_real else 0, array.dtype)  # which added to -0.0 leaves its sign
+        blank = jnp.full((), -0.0 if is_real else 0, array.dtype)  # adding it to -0.0 keeps the sign
         for axis in axes:
             is_row = _is_place(array.shape, [axis], [starts[axis]])
             merge = jnp.any if array.dtype == bool else jnp.sum
@@ -149,7 +148,7 @@ def _scatter(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
 
 
 def _single_axes(shape: Sequence[int], sizes: Sequence[int]) -> list[int] | None:
-    """Return the axes along which a window has one place, or None if it has several but not all along one."""
+    """Return the axes along which a window does not cover the array, or None if it has several places there."""
     axes = [axis for axis, (size, full_size) in enumerate(zip(sizes, shape, strict=True)) if size != full_size]
     return axes if all(sizes[axis] == 1 for axis in axes) else None
 
@@ -164,7 +163,7 @@ def _is_place(shape: Sequence[int], axes: Sequence[int], places: Sequence[Any], 
     return mask
 
 
-# Coefficients of erf^-1(x) / x, highest power first, for L = -log(1 - x^2): in L - 2.5 below L = 5, else in L^.5 - 3.
+# Coefficients of erf^-1(x) / x, highest power first, in L - 2.5 if L = -log(1 - x^2) < 5, and otherwise in L^.5 - 3.
 _RATIO = (
     (2.81022636e-08, -0.000200214257),
     (3.43273939e-07, 0.000100950558),
@@ -177,7 +176,7 @@ _RATIO = (
     (1.50140941, 2.83297682),
 )
 
-ROUNDING = frozenset({"dot_general", "erf_inv"})  # operations whose results differ in last bits once written out
+ROUNDING = frozenset({"dot_general", "erf_inv"})  # rewriting changes the last bits of these
 
 _RULES: dict[str, Callable[[Any, list[Any]], Callable[..., Any] | None]] = {
     "dot_general": _dot,

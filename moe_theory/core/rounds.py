@@ -1,7 +1,4 @@
-"""The rounds of a run, in blocks whose draws are made at once, and its records.
-
-Lengths are arguments of a program, which other runs share.
-"""
+"""The rounds of a run and its records. Random numbers are drawn for a block of rounds at once."""
 
 import functools
 from collections.abc import Callable
@@ -13,26 +10,26 @@ import numpy as np
 
 from moe_theory.core.constraints import is_known
 
-# What is known ahead is done for this many rounds at once: enough to amortise, few enough for the cache.
+# Rounds that are prepared at once. This is enough to amortise the cost, and fits the cache.
 ROUNDS_AHEAD = 16
-# Records that a program for a CPU has room for at least, if it has room for more than one, and up to which it has room
-# for a power of two, so that runs of other lengths share it.
+# A CPU program with room for several records has room for at least FEWEST_RECORDS. Up to MOST_RECORDS it has room for a
+# power of two, so that runs of other lengths share it.
 FEWEST_RECORDS = 16
 MOST_RECORDS = 2**12
-MOST_SPARE = 0.1  # rounds drawn in vain, for each that is run, that longer blocks are worth
+MOST_SPARE = 0.1  # most rounds drawn in vain, relative to all rounds, for longer blocks
 
 
 class Blocks(NamedTuple):
-    """The division of a run into blocks, of lengths given here or to a shared program."""
+    """How a run is divided into blocks. Its lengths are fixed here, or passed to a program that runs share."""
 
-    ahead: int  # rounds that are drawn at once
-    room: int  # records that there is room for
-    shared: int  # records that such a block serves; 0 where one takes several blocks
-    fixed: tuple[int, int] | None = None  # the number of rounds, and that between records
+    ahead: int  # rounds per block
+    room: int  # room for this many records
+    shared: int  # records per block, or 0 if a record takes several blocks
+    fixed: tuple[int, int] | None = None  # the number of rounds, and the number between records
 
 
 def planned(num_rounds: int, record_every: int, fewest: int = FEWEST_RECORDS) -> tuple[Blocks, Any]:
-    """Return the blocks of a run and its lengths, with room for at least `fewest` records if it has several."""
+    """Return a run's blocks and lengths. If it has several records, there is room for at least `fewest`."""
     count = -(-num_rounds // record_every)
     if max(num_rounds, record_every) > np.iinfo(np.int32).max:
         return fixed_blocks(num_rounds, record_every), ()
@@ -49,7 +46,7 @@ def fixed_blocks(num_rounds: int, record_every: int) -> Blocks:
 
 
 def _block_length(number: int, longest: int = ROUNDS_AHEAD) -> int:
-    """Return the length of blocks that cover `number` with little to spare, at least half of `longest`."""
+    """Return a length of blocks that covers `number` with few left over. It is more than `longest` / 2 if possible."""
     lengths = range(min(longest, number), longest // 2, -1) or (min(longest, number),)
     spare = {length: -(-number // length) * length - number for length in lengths}
     return next(
@@ -62,29 +59,29 @@ def without_room(records: Any, blocks: Blocks, count: int, platform: str | None)
     def first(leaf: Any) -> Any:
         if platform != "cpu" or not is_known(leaf) or not isinstance(leaf.dtype, np.dtype):
             return leaf[:count]
-        return on_device_of(leaf, np.asarray(leaf)[:count].copy())  # a view would keep all the room
+        return on_device_of(leaf, np.asarray(leaf)[:count].copy())  # a view would keep the whole array
 
     return records if blocks.room == count else jax.tree.map(first, records)
 
 
 def on_device_of(leaf: Any, array: np.ndarray) -> Any:
-    """Return a NumPy array as a JAX array, on the device that was chosen for `leaf`, if any."""
+    """Return a NumPy array as a JAX array, on the device of `leaf` if the user chose one."""
     return jax.device_put(array, leaf.sharding if leaf.committed else None)
 
 
 class Machine(NamedTuple):
-    """A system's step, batched and in parts, for one root key and one setting."""
+    """A system's step, batched and in parts, for one root key and one setting of the parameters."""
 
-    draw: Callable[[Any], Any]  # rounds done before (K,) -> what is known ahead of the next ones (K, ...)
-    act: Callable[[Any, Any], tuple[Any, list[Any]]]  # that of a round, state -> state, the leaves of info observed
-    record: Callable[[Any, list[Any]], Any]  # state, those leaves -> what is kept
-    blank: list[Any]  # zeros like those leaves, which a loop over rounds carries before its first round
+    draw: Callable[[Any], Any]  # rounds before (K,) -> prepared values of the next ones (K, ...)
+    act: Callable[[Any, Any], tuple[Any, list[Any]]]  # prepared values, state -> state, observed leaves
+    record: Callable[[Any, list[Any]], Any]  # state, observed leaves -> the record
+    blank: list[Any]  # zeros like the observed leaves, for the start of a loop
 
 
 def run_records(
     machine: Machine, state: Any, blocks: Blocks, num_rounds: Any, stride: Any, done: int = 0
 ) -> tuple[Any, Any]:
-    """Run this many rounds after round `done`, with a record after each `stride` and after the last."""
+    """Run `num_rounds` rounds after round `done`, with a record after every `stride` rounds and after the last."""
     rounds = _Rounds(machine, blocks, num_rounds, stride, done)
     if isinstance(num_rounds, int):
         return _stack_records(rounds, state)
@@ -94,7 +91,7 @@ def run_records(
 class _Rounds(NamedTuple):
     machine: Machine
     blocks: Blocks
-    num_rounds: Any  # an int if of whole strides and blocks, so that loops can be differentiated
+    num_rounds: Any  # an int if strides and blocks are full, so that loops can be differentiated
     stride: Any
     done: int
 
@@ -138,7 +135,7 @@ class _Rounds(NamedTuple):
 
 
 def _stack_records(rounds: _Rounds, state: Any) -> tuple[Any, Any]:
-    """Run the rounds with records that are not carried: a gradient would keep all of them for each."""
+    """Run the rounds without carrying the records, because a gradient would store all records for each."""
     machine = rounds.machine
     blocks = rounds.blocks
 
@@ -163,7 +160,7 @@ def _stack_records(rounds: _Rounds, state: Any) -> tuple[Any, Any]:
 
 
 def _write_records(rounds: _Rounds, state: Any) -> tuple[Any, Any]:
-    """Run the rounds with records that are carried, and written into room for more of them."""
+    """Run the rounds and write each record into a carried array, which may have room for more."""
     machine = rounds.machine
     blocks = rounds.blocks
     count = rounds.num_records
@@ -205,7 +202,6 @@ def _repeat(times: Any, body: Callable[[Any, Any], Any], carry: Any) -> Any:
 
 
 def whole_blocks(num_rounds: int, stride: int) -> Blocks:
-    """Return the blocks of rounds that are whole strides, in full blocks."""
     count = num_rounds // stride
     if stride > ROUNDS_AHEAD:
         return Blocks(_largest_divisor(stride, ROUNDS_AHEAD), count, 0)

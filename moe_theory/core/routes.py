@@ -1,22 +1,22 @@
-"""Statistics of the routes of a run, without any model."""
+"""Statistics of a run's routes, which need no models."""
 
 import numpy as np
 from jaxtyping import Float, Int
 
 
 def num_late(length: int) -> int:
-    """Return the number of late rounds: the last quarter, at least one."""
+    """Return the number of late rounds, which are the last quarter, but at least one round."""
     return max(1, length // 4)
 
 
 def last_tasks(tasks: Int[np.ndarray, "T B"], experts: Int[np.ndarray, "T B"]) -> Int[np.ndarray, "T B"]:
-    """Return the previous task of each arrival's expert, or -1 for its first one.
+    """Return the previous task of each arrival's expert, or -1 if there is none.
 
     Args:
-        experts: of each arrival, negative if not served.
+        experts: the expert of each arrival, negative if none served it.
     """
     lanes = np.arange(tasks.shape[1])
-    last = np.full((experts.max() + 2, tasks.shape[1]), -1)  # the last row is nobody's
+    last = np.full((experts.max() + 2, tasks.shape[1]), -1)  # the last row stands for no expert
     previous = np.empty(tasks.shape, int)
     rows = np.maximum(experts, -1)
     for time in range(len(tasks)):
@@ -28,9 +28,9 @@ def last_tasks(tasks: Int[np.ndarray, "T B"], experts: Int[np.ndarray, "T B"]) -
 def own_share(
     tasks: Int[np.ndarray, "T B"], experts: Int[np.ndarray, "T B"], clusters: Int[np.ndarray, "N B"]
 ) -> Float[np.ndarray, " B"]:
-    """Return the share of the last quarter's served arrivals whose expert served the same cluster last.
+    """Return the share of late served arrivals whose expert had served the same cluster just before.
 
-    It is NaN without served arrivals, and tasks of one replicate are rows of `clusters`.
+    The share is NaN if no late arrival was served. Tasks index the rows of `clusters`.
     """
     length = len(tasks)
     lanes = np.arange(clusters.shape[1])

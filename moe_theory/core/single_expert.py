@@ -1,47 +1,48 @@
-"""Exact expected metrics of an expert on random linear tasks, and of many experts on given routes.
+"""Exact expected metrics of one expert on random linear tasks, and of many experts on given routes.
 
-**An arrival.** Task n, uniform on N, has the own truth w = w_n + xi, with xi ~ N(0, tau^2 I), and the unit signal u.
-One column of X is along u, the others are N(0, sigma_t^2 I), so X spans u and a uniformly random (s - 1)-dimensional
-subspace of its complement, with projector Pi = I - u u'. Strength, noise scale and place drop out. The expert becomes
-v+ = w + S (v - w), where S = I - P is the projector on a uniformly random subspace of that complement, of rank p = d -
-s in D = d - 1 dimensions.
+**An arrival.** Its task n is uniform on N tasks. Its own ground truth is w = w_n + xi, with xi ~ N(0, tau^2 I), and its
+unit signal is u. One column of X is along u, the others are N(0, sigma_t^2 I), so X spans u and a uniformly random (s -
+1)-dimensional subspace of its complement, with projector Pi = I - u u'. So the strength, the noise scale and the column
+of the signal do not matter. The expert becomes v+ = w + S (v - w), where S = I - P projects onto a uniformly random
+subspace of that complement, of rank p = d - s in D = d - 1 dimensions.
 
 **Moments of S.** Rotations of the complement leave the distribution of S unchanged, hence E[S] = (p/D) Pi and, for
 symmetric A, E[S A S] = k1 Pi A Pi + k2 tr(Pi A) Pi. The trace gives k1 + D k2 = p/D. For a unit x, x'Sx is Beta(p/2,
 (D-p)/2) with second moment p(p+2)/(D(D+2)) and A = x x' gives k1 + k2 = E[(x'Sx)^2]. Therefore k2 = p(D-p) /
 (D(D-1)(D+2)) and k1 = p(Dp+D-2) / (D(D-1)(D+2)). For p = D, S = Pi.
 
-**Moments of v.** Arrivals are independent of the past. With mu = E[v], Sigma = E[v v'] before the arrival, E over the
-arrival, q = Pi w and U = E[u u']:
+**Moments of v.** Arrivals are independent of the past. Let mu = E[v] and Sigma = E[v v'] before the arrival, let E
+average over the arrival, and let q = Pi w and U = E[u u']. Then
 
     mu+    = (p/D) (I - U) mu + E[w] - (p/D) E[q]
     Sigma+ = E[S Sigma S] + R(mu) + R(mu)' - E[S (mu w' + w mu') S] + E[(I-S) w w' (I-S)],   R(mu) = (p/D) E[Pi mu w']
     e_t    = E|S (v - w)|^2 = (p/D) (tr((I-U) Sigma) - 2 mu.E[q] + E|q|^2)
 
-Each term is linear in Sigma or mu with coefficients that are moments of (w, u), averaged once in `Arrivals`.
+Each term is linear in Sigma or mu. The coefficients are moments of (w, u), which `Arrivals` contains.
 
-**Metrics.** A task independent of v_t would have the error g_t = tr Sigma_t + E|w|^2 - 2 mu_t.E[w]. For an earlier one
-the covariances C_{t,tau} = Cov(v_t, w_tau) enter as J_t = sum_{tau<=t} C_{t,tau}. Given the past, v_t has the mean Sbar
-v_{t-1} + constant, Sbar = (p/D) (I - U), so C_{t,tau} = Sbar C_{t-1,tau} for tau < t, and C_{t,t} = E[(I-S) w w'] +
-R(mu_{t-1}) - mu_t E[w]'. Hence
+**Metrics.** A task independent of v_t would have the error g_t = tr Sigma_t + E|w|^2 - 2 mu_t.E[w]. For an earlier task
+the covariances C_{t,tau} = Cov(v_t, w_tau) enter through J_t = sum_{tau<=t} C_{t,tau}. Given the past, v_t has mean
+Sbar v_{t-1} + constant with Sbar = (p/D) (I - U). So C_{t,tau} = Sbar C_{t-1,tau} for tau < t, and C_{t,t} = E[(I-S) w
+w'] + R(mu_{t-1}) - mu_t E[w]'. Hence
 
     J_t        = Sbar J_{t-1} + C_{t,t}
     E[G_t]     = g_t - 2 tr(J_t) / t
     (t-1)E[F_t] = (t-1) g_t - 2 tr(Sbar J_{t-1}) - sum_{tau<t} e_tau
 
-**Many experts, their tasks given.** Let features not depend on each round's task and expert. An expert then learns
-fixed (w, u) one after another. With M = E[(v - w)(v - w)'] before an arrival
+**Many experts on given routes.** Assume that features do not depend on each round's task and expert. An expert then
+learns a fixed sequence of (w, u). With M = E[(v - w)(v - w)'] before an arrival,
 
     M+ = E[S M S] = k1 Pi M Pi + k2 tr(Pi M) Pi,   E[v+] - w = (p/D) Pi (E[v] - w)
 
-and the expected error of a task l at this expert is tr E[v v'] + |w_l|^2 - 2 E[v].w_l. Summed over its L tasks so far,
-with ground truths of sum V, this is L tr E[v v'] - 2 E[v].V + sum |w_l|^2.
+and the expected error of a task l at this expert is tr E[v v'] + |w_l|^2 - 2 E[v].w_l. If V is the sum of the ground
+truths of its L tasks so far, these errors add up to L tr E[v v'] - 2 E[v].V + sum |w_l|^2.
 
 **Where the signal points.** `fixed_signals`: u = u_n for every xi, and only the covariance of xi matters.
-`signals_along_truths`: u = w / |w|. Then q = 0, and w is symmetric about the axis e = w_n / |w_n|, so that moments of u
-are a e e' + b I for two factors, and so on. With c = e.w and l = |w_n|, (c / tau)^2 is a chi-square of 1 + 2J degrees
-of freedom, J ~ Poisson(l^2 / (2 tau^2)). Hence (e.u)^2 given J is Beta(J + 1/2, D/2), and E[c h(c^2)] = l E[h] with 3 +
-2J degrees in place of 1 + 2J. The moments of Beta variables give, with E over J,
+`signals_along_truths`: u = w / |w|. Then q = 0, and w is symmetric about the axis e = w_n / |w_n|. So the second moment
+of u has the form a e e' + b I, and so on. With c = e.w and l = |w_n|, (c / tau)^2 is a chi-square variable with 1 + 2J
+degrees of freedom, where J ~ Poisson(l^2 / (2 tau^2)). Hence (e.u)^2 given J is Beta(J + 1/2, D/2), and E[c h(c^2)] = l
+E[h] with 3 + 2J degrees of freedom in place of 1 + 2J. The moments of Beta variables give the following, where E
+averages over J:
 
     u u'    : E[2J/(2J+d)] e e' + E[1/(2J+d)] I
     u u u u : E[4J(J-1)/k] eeee + E[2J/k] (e e I and its 6 orders) + E[1/k] (I I and its 3 orders), k = (2J+d)(2J+d+2)
@@ -63,15 +64,15 @@ from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.linear import require_overparameterized
 from moe_theory.core.numerics import Numbers
 
-# From here on a Poisson variable's relative deviation is below any rounding of the moments.
+# Above this mean, a Poisson variable's relative deviation is below the rounding of the moments.
 CERTAIN_POISSON_MEAN = 1e6
 
 
 class Exact(NamedTuple):
-    """Expected metrics, with entry t - 1 for round t."""
+    """Expected metrics. Entry t - 1 is for round t."""
 
-    forgetting: Float[np.ndarray, "T *batch"]  # E[F_t]; 0 for t = 1, where F is an empty mean
-    generalization_error: Float[np.ndarray, "T *batch"]  # E[G_t], each arrival's own truth against the final model
+    forgetting: Float[np.ndarray, "T *batch"]  # E[F_t], 0 for t = 1, where F is an empty mean
+    generalization_error: Float[np.ndarray, "T *batch"]  # E[G_t], of the model after round t on all arrivals so far
     error: Float[np.ndarray, "T *batch"]  # e_t = E|v_t - w_t|^2, of the task just learned
 
 
@@ -93,8 +94,8 @@ class Arrivals(NamedTuple):
     signal_outer: Float[np.ndarray, "d d"]  # E[u u']
     axes: Float[np.ndarray, "N d"]  # e_n
     axis_weights: Float[np.ndarray, " N"]
-    signal_mixed: Float[np.ndarray, "d d"]  # Q of the terms (tr QA) I + (tr A) Q + 2 QA + 2 AQ
-    signal_free: Float[np.floating, ""] | float  # c of the terms c (tr A) I + 2 c A
+    signal_mixed: Float[np.ndarray, "d d"]  # Q in (tr QA) I + (tr A) Q + 2 QA + 2 AQ
+    signal_free: Float[np.floating, ""] | float  # c in c (tr A) I + 2 c A
 
 
 def single_expert(
@@ -104,10 +105,10 @@ def single_expert(
     num_rounds: int,
     own_spread: float = 0.0,
 ) -> Exact:
-    """Return exact expected metrics for M = 1, one signal column of fixed direction, the others Gaussian.
+    """Return exact expected metrics for M = 1. One column is a signal of fixed direction, and the others are Gaussian.
 
-    The expectation is over uniform tasks, features and own ground truths (entries deviate by `own_spread` tau).
-    Float64, in O(N d^3 + T (N d^2 + d^3)) time.
+    The expectation is over uniform tasks, features and the arrivals' own ground truths, with deviation `own_spread`
+    (tau). It takes O(N d^3 + T (N d^2 + d^3)) time, in float64.
 
     Source: derivation above, from Definition 1 of `continual` and `edge`.
     """
@@ -115,7 +116,7 @@ def single_expert(
 
 
 def fixed_signals(truths: Float[Numbers, "N d"], signals: Float[Numbers, "N d"], own_spread: float = 0.0) -> Arrivals:
-    """Return arrivals with the task's signal, of any length, for any ground truth of their own."""
+    """Return arrivals with the signal of their task, of any length, whatever their own ground truths."""
     truths = np.asarray(truths, np.float64)
     signals = np.asarray(signals, np.float64)
     require(NonNegative, own_spread=own_spread)
@@ -147,7 +148,7 @@ def fixed_signals(truths: Float[Numbers, "N d"], signals: Float[Numbers, "N d"],
 
 
 def signals_along_truths(truths: Float[Numbers, "N d"], own_spread: float) -> Arrivals:
-    """Return arrivals whose signal points along their OWN ground truth w_n + xi, with xi ~ N(0, `own_spread`^2 I)."""
+    """Return arrivals with signals along their own ground truths w_n + xi, where xi ~ N(0, `own_spread`^2 I)."""
     require(NonNegative, own_spread=own_spread)
     truths = np.asarray(truths, np.float64)
     if own_spread == 0:
@@ -155,7 +156,7 @@ def signals_along_truths(truths: Float[Numbers, "N d"], own_spread: float) -> Ar
     num_tasks, num_features = truths.shape
     identity = np.eye(num_features)
     lengths = np.linalg.norm(truths, axis=1)
-    # The direction of a zero truth does not matter: its J is 0, and so are the weights of its axis.
+    # The direction of a zero truth does not matter, because its J and the weights of its axis are 0.
     axes = truths / np.where(lengths > 0, lengths, 1.0)[:, None]
     two, four, three = _axial_moments(lengths, own_spread, num_features)
     cubic = (lengths * three[0] * axes.T / num_tasks, lengths * three[1] @ axes / num_tasks)
@@ -181,7 +182,7 @@ def signals_along_truths(truths: Float[Numbers, "N d"], own_spread: float) -> Ar
 
 
 def learn_arrivals(arrivals: Arrivals, num_samples: int, num_rounds: int) -> Exact:
-    """Return exact expected metrics of one expert that learns independent `arrivals` of `num_samples` columns."""
+    """Return exact expected metrics of one expert that learns independent `arrivals` with `num_samples` columns."""
     num_features = arrivals.truth_mean.size
     require_overparameterized(num_features, num_samples)
     require(Count, num_rounds=num_rounds)
@@ -212,7 +213,7 @@ def learn_arrivals(arrivals: Arrivals, num_samples: int, num_rounds: int) -> Exa
         fresh = np.trace(second_moment) + truth_norm - 2 * mean @ arrivals.truth_mean
         of_rounds.append((shrinkage * deviation, fresh, np.trace(covariance), np.trace(earlier_covariance)))
         states = [*states[-2:], (mean, second_moment, covariance)]
-        if all(map(np.array_equal, states[0], states[-1])):  # after some rounds nothing moves but last bits, to and fro
+        if all(map(np.array_equal, states[0], states[-1])):  # only last bits change periodically from here on
             rounds_left = num_rounds - len(of_rounds)
             of_rounds += (of_rounds[-2:] * rounds_left)[:rounds_left]
     error, fresh, covariances, earlier = np.transpose(of_rounds)
@@ -230,9 +231,9 @@ def given_routes(
     tasks: Int[np.ndarray, "T B"],
     experts: Int[np.ndarray, "T B"],
 ) -> Exact:
-    """Return expected metrics over features that depend on no round's task or expert, all given.
+    """Return the metrics expected over features, given all tasks and experts, which the features do not depend on.
 
-    Entries have the shape (T, B), in float64 and O(T B d^2) time for any number of experts.
+    Entries have shape (T, B). It takes O(T B d^2) time for any number of experts, in float64.
 
     Source: derivation above.
     """
@@ -247,9 +248,9 @@ def given_arrivals(
     num_samples: int,
     experts: Int[np.ndarray, "T B"],
 ) -> Exact:
-    """Return `given_routes` for arrivals that each have their own ground truth and signal.
+    """Return the metrics of `given_routes` if every arrival has its own ground truth and signal.
 
-    A task with expert -1 is in no metric.
+    A task with expert -1 does not count in any metric.
 
     Source: derivation above.
     """
@@ -260,7 +261,7 @@ def given_arrivals(
 
 
 def _along(truths: np.ndarray, signals: np.ndarray, num_samples: int, tasks: np.ndarray, experts: np.ndarray) -> Exact:
-    """Return arrivals where arrival t of replicate b has truths[b, tasks[t, b]] and its signal."""
+    """Return arrivals in which round t of replicate b has truths[b, tasks[t, b]] and its signal."""
     require_overparameterized(truths.shape[-1], num_samples)
     moments = _projection_moments(truths.shape[-1], num_samples)
     num_experts = max(int(np.max(experts)) + 1, 1)
@@ -281,7 +282,7 @@ def _learn_along(
     moments: tuple[float, float, float],
     num_experts: int,
 ) -> tuple[Float[Array, "T B"], Float[Array, "T B"]]:
-    """Return e_t and the sum of all errors after round t, moving an expert's matrices by outer products."""
+    """Return e_t and the sum of all errors after round t. Outer products update an expert's matrices."""
     shrinkage, own_moment, spread = moments
     (num_replicates, _, num_features) = truths.shape
     lane = jnp.arange(truths.shape[0])
@@ -294,7 +295,7 @@ def _learn_along(
         means, second_moments, learned, loads, losses, norms = carry  # E[v], E[v v'], V and L of each expert
         task, expert = route
         is_served = expert >= 0
-        place = lane, jnp.where(is_served, expert, num_experts)  # beyond the last: nothing is written
+        place = lane, jnp.where(is_served, expert, num_experts)  # an index beyond the last expert writes nothing
         truth = truths[lane, task]
         unit = units[lane, task]
         mean = means[place]
@@ -305,7 +306,7 @@ def _learn_along(
         along = jnp.einsum("bij,bj->bi", second, unit) - truth * drift - mean * ahead + truth * ahead
         twice = inner(unit, along)
         trace = jnp.trace(second, axis1=1, axis2=2)[:, None] + inner(truth, truth - 2 * mean) - twice
-        # k1 Pi M Pi + k2 tr(Pi M) Pi, and what is around it in E[v v'], by what stands beside w and u in it
+        # k1 Pi M Pi + k2 tr(Pi M) Pi and the other terms of E[v v'], as factors of w and u
         by_unit = own_moment * (twice / 2 * unit - along) - spread / 2 * trace * unit
         updated = truth + shrinkage * (mean - truth - unit * (drift - ahead))
         by_truth = updated - own_moment * mean + (own_moment - 1) / 2 * truth
@@ -331,8 +332,7 @@ def _directions(signals):
     lengths = np.linalg.norm(signals, axis=-1, keepdims=True)
     if not np.all(lengths > 0):
         raise InvalidValueError(
-            f"signals[{np.argmin(lengths) % signals.shape[-2]}] is zero, and must have a direction: its column would "
-            "leave X'X singular. Give every task a non-zero signal.",
+            f"signals[{np.argmin(lengths) % signals.shape[-2]}] is zero, so X'X is singular. Give every task a signal.",
             argument="signals",
         )
     return signals / lengths
@@ -341,7 +341,7 @@ def _directions(signals):
 def _projection_moments(num_features, num_samples):
     dimension = num_features - 1
     rank = num_features - num_samples
-    if rank == dimension:  # the general form is 0/0 in one dimension
+    if rank == dimension:  # in one dimension the general form is 0/0
         return 1.0, 1.0, 0.0
     denominator = dimension * (dimension - 1) * (dimension + 2)
     own_moment = rank * (dimension * rank + dimension - 2) / denominator
@@ -373,7 +373,7 @@ def _coupling(units, vectors):
 
 
 def _axial_moments(lengths, own_spread, num_features):
-    """Return the module docstring's coefficients of u u', of u u u u and, up to l, of w u u, for each length."""
+    """Return the coefficients of u u', u u u u and, up to the factor l, w u u, for each length."""
     d = num_features
 
     def coefficients(j):
@@ -394,7 +394,7 @@ def _poisson_mean(
 ) -> Shaped[np.ndarray, " K"]:
     if mean > CERTAIN_POISSON_MEAN:
         return function(np.array([mean]))[:, 0]
-    from scipy import special  # which takes longer to import than the paper
+    from scipy import special  # takes longer to import than the paper
 
     reach = 10 * np.sqrt(mean) + 40
     counts = np.arange(np.floor(max(mean - reach, 0)), np.ceil(mean + reach) + 1)

@@ -23,22 +23,22 @@ from moe_theory.core.errors import DeclarationError, InvalidValueError, shortene
 from moe_theory.core.machine import machine_memory
 from moe_theory.core.random import replicate_keys, typed_key
 
-NAMED_BYTES = 2**16  # of a parameter, up to which it is compared to know whether its system has been checked
-MOST_STARTS = 128  # settings whose start is remembered
-BYTES_OF_NAME = 16  # of a replicate's number and of its key, which is made twice
+NAMED_BYTES = 2**16  # larger parameters are checked again in every run
+MOST_STARTS = 128  # settings whose initial state is remembered
+BYTES_OF_NAME = 16  # bytes of a replicate's number and of two copies of its key
 
-Params = Any  # a NamedTuple of arrays or Python numbers, all of them traced
-# A NamedTuple of arrays: the checkpoint. Its `round` is a whole number that all replicates begin alike and every step
-# adds 1 to; `max_rounds`, if its memory has an end.
+Params = Any  # a NamedTuple of arrays or Python numbers, which are all traced
+# A NamedTuple of arrays, which is also the checkpoint. Its `round` is a whole number. It starts equal in all
+# replicates, and every step adds 1. If its memory is limited, `max_rounds` gives the limit.
 State = Any
-Info = Any  # a NamedTuple of arrays: what a round shows
+Info = Any  # a NamedTuple of arrays, the observable values of a round
 
 
 class System(NamedTuple):
     """A paper's algorithm as two pure functions of one replicate.
 
-    Gradients ignore the jumps of the routing. In float32 they can be wrong at long horizons: for `continual` without
-    early termination one slope of 64 is off by 1 % after 80 rounds, and by half after 100 (`benchmarks/gradients.py`).
+    Gradients ignore that routing can jump. In float32 they can be wrong for long runs. In `continual` without early
+    termination, one slope of 64 is wrong by 1 % after 80 rounds and by half after 100 (`benchmarks/gradients.py`).
 
     Examples:
         >>> from typing import NamedTuple
@@ -62,7 +62,7 @@ Observe = Callable[[State, Info], PyTree]
 
 
 def observe_info(state: State, info: Info) -> Info:
-    """Record the whole `Info` of a recorded round, the default of `simulate` and `simulate_batch`."""
+    """Record the whole `Info` of a round. This is the default of `simulate` and `simulate_batch`."""
     del state
     return info
 
@@ -72,8 +72,8 @@ def fields(*paths: str | Observe, **named: str | Observe) -> Observe:
     """Return an observer that records some fields of a round as a named tuple.
 
     Args:
-        paths: such as "info.task", recorded by its last name, or observers, which add their fields.
-        named: paths by the name in the record, or observers, whose result is the field.
+        paths: paths such as "info.task", recorded under the last name, or observers, which add their fields.
+        named: paths or observers, by the name of the field that receives their value.
     """
 
     def observe(state: State, info: Info) -> Any:
@@ -111,17 +111,17 @@ def simulate(
     """Run one replicate for `num_rounds` rounds.
 
     Args:
-        observe: the record of a round, (state, info) -> PyTree, compiled once if it is a module-level function.
-        state: a checkpoint to continue from, with the same key for the same replicate. A state that this process
-            returned is refused under another key, a copy is not.
-        plain: run the step as it is, by `jax.vmap` and `lax.scan` alone, with the same result up to rounding.
-        debug: as `plain`, with assertions in every round (`core/debug.py`): finite numbers in their field's range, and
-            indices of arrays inside them.
+        observe: (state, info) -> PyTree returns the record of a round. A module-level function is compiled once.
+        state: a checkpoint to continue from. Pass the key that it came from. A state that this process returned is
+            refused with another key, but a copy of it is not.
+        plain: use only `jax.vmap` and `lax.scan` and leave the step unchanged. The result is the same up to rounding.
+        debug: like `plain`, but every round asserts that numbers are finite and in their field's range, and that array
+            indices are in bounds (`core/debug.py`).
     Returns: the final state, and the records stacked on a leading axis.
-    Raises: InvalidValueError for input that cannot be run, such as another key than the state came from. With `debug`,
-        also for a fault, with its round and field. DeclarationError for a state without a `round` that `step` adds 1
-        to, with a type of less than a byte, or other than `init`'s. Warns: RuntimeWarning inside a caller's `jax.jit`,
-        if the installed jaxlib has a fault that only compiler options avoid (`core/faults.py`).
+    Raises: InvalidValueError for input that cannot be run, such as a key other than the state's, and with `debug` for a
+        failed assertion, naming its round and field. DeclarationError if the state has no `round` that `step` increases
+        by 1, has a type of less than a byte, or differs in form from `init`'s. Warns: RuntimeWarning inside a caller's
+        `jax.jit`, if the installed jaxlib has a fault that only compiler options avoid (`core/faults.py`).
 
     Examples:
         >>> import moe_theory as mt
@@ -140,7 +140,7 @@ def simulate(
     lineage.require_same(state, digest)
     run = (state, params, num_rounds, record_every, observe, None, False)
     if debug:
-        from moe_theory.core.debug import run as run_asserting  # it imports chex
+        from moe_theory.core.debug import run as run_asserting  # imports chex
 
         end, records = run_asserting(system, key, *run)
     else:
@@ -163,19 +163,19 @@ def simulate_batch(
     plain: bool = False,
     debug: bool = False,
 ) -> tuple[State, Any]:
-    """Run B replicates at once, with a replicate axis at the end of state and records.
+    """Run B replicates at once. State and records have the replicate axis last.
 
-    A replicate, named by an integer, draws the same numbers in any batch, and only last bits may differ.
+    An integer names a replicate, which draws the same numbers in any batch. Only last bits may differ.
 
     Args:
         replicates: the integers, or a count B for 0, ..., B - 1.
-        observe: the record of a round of one replicate.
-        reduce: applied inside the scan to each recorded leaf (..., B), such as `moments.over_replicates`.
-        state: a batch from an earlier call with the same key and replicates, at one round, to continue.
+        observe: (state, info) -> PyTree returns the record of one replicate's round.
+        reduce: a function such as `moments.over_replicates`, applied to each recorded leaf (..., B) inside the scan.
+        state: a batch at one round to continue, from an earlier call with the same key and replicates.
         plain, debug: as for `simulate`.
-    Returns: the final states (..., B), and the records (records, ..., B), or the result of `reduce`. A large batch runs
-        in blocks, where a replicate is the same to the last bit for any B.
-    Raises: as `simulate`, and InvalidValueError for replicates at different rounds, or more than fit into memory.
+    Returns: the final states (..., B), and the records (records, ..., B) or the result of `reduce`. A large batch runs
+        in blocks, in which a replicate's last bits are the same for any B.
+    Raises: the errors of `simulate`, and InvalidValueError if replicates differ in round or do not fit into memory.
 
     Examples:
         >>> import moe_theory as mt
@@ -209,9 +209,9 @@ def simulate_batch(
 
 
 def recorded_rounds(num_rounds: int, record_every: int = 1) -> np.ndarray:
-    """Return the rounds (1-based) that a run records.
+    """Return the rounds, counted from 1, that a run records.
 
-    Returns: the rounds (R,), every `record_every`-th and the last.
+    Returns: every `record_every`-th round and the last one, in shape (R,).
     Raises: InvalidValueError unless both are whole numbers of at least 1.
 
     Examples:
@@ -224,7 +224,6 @@ def recorded_rounds(num_rounds: int, record_every: int = 1) -> np.ndarray:
 
 
 def check_run(num_rounds: int, record_every: int) -> None:
-    """Raise InvalidValueError unless `num_rounds` and `record_every` are whole numbers of at least 1."""
     for name, value in (("num_rounds", num_rounds), ("record_every", record_every)):
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
             raise InvalidValueError(
@@ -241,47 +240,47 @@ def check_replicates(replicates: int | Sequence[int] | Int[Any, " B"], num_bytes
         )
     if (names >= 2**32 + (names.ndim == 0)).any() or names.min() < 0:
         raise InvalidValueError(
-            "replicates must be in [0, 2**32): an integer outside would alias another replicate.", argument="replicates"
+            "replicates must be in [0, 2**32): other integers would repeat a replicate.", argument="replicates"
         )
     if names.ndim == 1:
         return names.astype(np.uint32)
     most = machine_memory() // (num_bytes + BYTES_OF_NAME)
     if names > most:
         raise InvalidValueError(
-            f"replicates={replicates} must be at most {most}, whose keys and states fill this machine's memory. "
-            "Lower replicates, or run them a part at a time.",
+            f"replicates={replicates} must be at most {most}, because keys and states of more do not fit this "
+            "machine's memory. Lower replicates, or run one part after another.",
             argument="replicates",
         )
     return np.arange(int(names), dtype=np.uint32)
 
 
 def check_checkpoint(state: State | None, like: State, shape: tuple[int, ...]) -> None:
-    """Raise InvalidValueError unless `state` is None or like the system's, with replicates () or (B,)."""
+    """Raise InvalidValueError unless `state` is None or has the form of `like`, with the replicate axes `shape`."""
     if state is None:
         return
     if jax.tree.structure(state) != jax.tree.structure(like):
         raise InvalidValueError(
-            "the state is not one of this system: go on with the system and optimizer it came from."
+            "the state does not belong to this system. Continue with the system and optimizer that it came from."
         )
     leaves = jax.tree_util.tree_leaves_with_path(state)
     for (path, leaf), expected in zip(leaves, jax.tree.leaves(like), strict=True):
-        is_weak = expected.weak_type or not hasattr(leaf, "dtype")  # Python's numbers, which take any type
+        is_weak = expected.weak_type or not hasattr(leaf, "dtype")  # Python numbers can have any type
         is_typed = is_weak or leaf.dtype == expected.dtype
         if jnp.shape(leaf) != (*expected.shape, *shape) or not is_typed:
             raise InvalidValueError(
                 f"the state's {jax.tree_util.keystr(path, simple=True, separator='.')} has shape {jnp.shape(leaf)} and "
-                f"type {jnp.result_type(leaf)}, where this call has {(*expected.shape, *shape)} and {expected.dtype}: "
-                "go on with the system, sizes, precision (jax_enable_x64) and replicates that it came from."
+                f"type {jnp.result_type(leaf)}, but this call needs {(*expected.shape, *shape)} and {expected.dtype}. "
+                "Continue with the system, sizes, precision (jax_enable_x64) and replicates that it came from."
             )
 
 
 def check_system(system: System, params: Params, num_rounds: int = 0, state: State | None = None) -> State:
-    """Check `params` by the system on the host, and return the shapes of its state."""
+    """Let the system check `params` on the host, and return the shapes of its state."""
     promotion = jax.config.values["jax_numpy_dtype_promotion"]
     if promotion != "standard":
         raise InvalidValueError(
-            f"jax_numpy_dtype_promotion={promotion} refuses sums of a count and a real, which systems have. Set it to "
-            "standard.",
+            f"jax_numpy_dtype_promotion={promotion} refuses sums of integers and reals, which systems compute. Set it "
+            "to standard.",
             argument="jax_numpy_dtype_promotion",
         )
     shapes, rounds_done = _begin_once(system.init, params)
@@ -291,27 +290,27 @@ def check_system(system: System, params: Params, num_rounds: int = 0, state: Sta
     max_rounds = getattr(shapes, "max_rounds", None)
     if max_rounds is not None and rounds_done + num_rounds > max_rounds:
         raise InvalidValueError(
-            f"num_rounds={num_rounds} after {rounds_done} rounds must be at most max_rounds={max_rounds} in all, which "
-            "there is memory for. Lower num_rounds or raise Dims.max_rounds.",
+            f"num_rounds={num_rounds} after {rounds_done} rounds must be at most max_rounds={max_rounds} in all, the "
+            "size of the state's memory. Lower num_rounds or raise Dims.max_rounds.",
             argument="num_rounds",
         )
     dtype = jnp.result_type(shapes.round)
-    most = min(int(jnp.iinfo(dtype).max), 2**32 - 1)  # a round's key has no more
+    most = min(int(jnp.iinfo(dtype).max), 2**32 - 1)  # a key has 32 bits for the round
     if rounds_done + num_rounds > most:
         raise InvalidValueError(
-            f"num_rounds={num_rounds} after {rounds_done} rounds must be at most {most} in all, as far as the state's "
-            f"`round` counts, which is {dtype}. Lower num_rounds, or let `init` begin at round=jnp.int32(0).",
+            f"num_rounds={num_rounds} after {rounds_done} rounds must be at most {most} in all, because the state's "
+            f"`round` is {dtype}. Lower num_rounds, or let `init` begin at round=jnp.int32(0).",
             argument="num_rounds",
         )
     return shapes
 
 
-_STARTS: dict[Any, tuple[State, int]] = {}  # by what decides it, as many as a search goes through again and again
+_STARTS: dict[Any, tuple[State, int]] = {}  # initial states by setting
 _STARTS_LOCK = threading.Lock()
 
 
 def _begin_once(init: Callable[..., State], params: Params) -> tuple[State, int]:
-    """Return the shapes of a state that `init` begins, and its round, or 0 if unknown."""
+    """Return the shapes of a state from `init`, and its round, or 0 if that is unknown."""
     leaves, structure = jax.tree.flatten(params)
     names = tuple(_named(leaf) for leaf in leaves)
     if None in names:
@@ -336,7 +335,7 @@ def _begin(init: Callable[..., State], params: Params) -> tuple[State, int]:
         start = 0
     require_round(shapes)
     if start is not None and start < 0:
-        raise DeclarationError(f"`init` gives round={start}, which must be at least 0. Give round=jnp.int32(0).")
+        raise DeclarationError(f"`init` returns round={start}, which must be at least 0. Return round=jnp.int32(0).")
     return shapes, start or 0
 
 
@@ -351,14 +350,13 @@ def _named(leaf: Any) -> Any:
 
 
 def require_round(shapes: Any) -> None:
-    """Raise DeclarationError unless a state of these shapes has a field `round` that is one whole number."""
-    way_out = "give a NamedTuple a `round`, which `init` begins at jnp.int32(0) and `step` adds 1 to."
+    way_out = "Use a NamedTuple with a `round` that is jnp.int32(0) in `init` and grows by 1 in every `step`."
     if not hasattr(shapes, "round"):
-        kind = "an array" if hasattr(shapes, "dtype") else f"of type {shortened(type(shapes).__name__)}"
+        kind = "an array" if hasattr(shapes, "dtype") else f"a {shortened(type(shapes).__name__)}"
         fields = f" among {', '.join(shapes._fields)}" if hasattr(shapes, "_fields") else ""
         raise DeclarationError(
-            f"a state that is {kind} has no field `round`{fields}, which the engine counts by: {way_out}"
+            f"the state is {kind} without a field `round`{fields}, but the engine counts by it. {way_out}"
         )
     count = shapes.round
     if getattr(count, "shape", None) != () or not jnp.issubdtype(count.dtype, jnp.integer):
-        raise DeclarationError(f"the state's `round` is {vmap.described_array(count)}, not a whole number: {way_out}")
+        raise DeclarationError(f"the state's `round` is {vmap.described_array(count)}, not a whole number. {way_out}")

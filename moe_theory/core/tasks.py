@@ -13,8 +13,8 @@ from moe_theory.core.constraints import OneOf, is_known
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.numerics import Numbers, Scalar, rounded_positive
 
-MOST_SIGNALS = 16  # up to so many Gram-Schmidt is unrolled, for more a loop is the smaller program
-# Laws of the feature signals: which v_n a task has.
+MOST_SIGNALS = 16  # up to this number Gram-Schmidt is unrolled. For more, a loop is the smaller program
+# Distributions of the feature signals v_n.
 PROPORTIONAL = 0
 ORTHOGONAL = 1
 INDEPENDENT = 2
@@ -40,19 +40,19 @@ class Pool(NamedTuple):
 
 
 class Arrival(NamedTuple):
-    """The data of one round, with targets y = X' w_n by the pool's ground truth or its own."""
+    """The data of one round. Its targets are y = X' w_n unless it has its own ground truth or targets."""
 
     task: Int[Array, ""]  # index n_t into the pool
     features: Float[Array, "d s"]  # feature matrix X_t, one sample a column
-    truth: Float[Array, " d"] | None = None  # w of this arrival, which errors are measured by; w_n unless given
-    targets: Float[Array, " s"] | None = None  # y, which experts learn; X' w unless given
+    truth: Float[Array, " d"] | None = None  # w of this arrival, the reference for errors. By default w_n
+    targets: Float[Array, " s"] | None = None  # y, which experts learn. By default X' w
 
 
 FARTHEST = 9  # standard deviations; `random.normals` gives none beyond 8.6
 
 
 def has_small_truths(dims: Any, run: Any) -> bool:
-    """Return whether no entry of a ground truth is beyond `FARTHEST` sigma_0, true of drawn pools."""
+    """Return whether all entries of ground truths are within `FARTHEST` sigma_0, as in drawn pools."""
     pool = getattr(run.state, "pool", None)
     if pool is None:  # a computed run, without a draw
         return True
@@ -68,7 +68,7 @@ def truth_deviation(params: Any) -> float:
 
 
 def draw_pool(key: Key[Array, ""], num_tasks: int, num_features: int, params: Any) -> Pool:
-    """Draw a replicate's ground truths and feature signals, with `params` of `continual`, traced or not.
+    """Draw a replicate's ground truths and feature signals, by the `Params` of `continual`, traced or not.
 
     Task n belongs to cluster n mod K, as in Fig. 8.
 
@@ -90,7 +90,7 @@ def draw_pool(key: Key[Array, ""], num_tasks: int, num_features: int, params: An
 
 
 def orthonormal(vectors: Float[Array, "N p"], most_signals: int = MOST_SIGNALS) -> Float[Array, "N p"]:
-    """Return the rows after Gram-Schmidt on the first p. Further rows are zero."""
+    """Return the rows after Gram-Schmidt on the first p rows. Further rows are zero."""
     num_features = vectors.shape[1]  # no more rows can be orthogonal
     if vectors.shape[0] > most_signals:
         basis = orthonormal_in_loop(vectors[:num_features], floor=jnp.zeros(num_features, vectors.dtype))
@@ -125,11 +125,10 @@ def orthonormal_in_loop(vectors: Float[Array, "n d"], floor: Float[Array, " n"])
 
 
 def require_orthogonal(signal_law: Any, num_signals: Any, num_features: int) -> None:
-    """Raise InvalidValueError if there are more signals than can be orthogonal to each other."""
     if np.any((np.asarray(signal_law) == ORTHOGONAL) & (np.asarray(num_signals) > num_features)):
         raise InvalidValueError(
-            f"signal_law={ORTHOGONAL} (orthogonal) needs at most num_features={num_features} signals, not "
-            f"{np.max(num_signals)}: no more are orthogonal. Raise num_features.",
+            f"signal_law={ORTHOGONAL} (orthogonal) allows at most num_features={num_features} signals, not "
+            f"{np.max(num_signals)}, because no more can be orthogonal. Raise num_features.",
             argument="signal_law",
         )
 
@@ -140,7 +139,7 @@ def check_pool(num_tasks: int, num_features: int, pool: Pool) -> None:
     if shapes != [shape, shape, shape[:1]]:
         raise InvalidValueError(
             f"a pool of truths {shapes[0]}, signals {shapes[1]} and clusters {shapes[2]} does not fit "
-            f"num_tasks={shape[0]}, num_features={shape[1]}. Change the pool or the dims."
+            f"num_tasks={shape[0]} and num_features={shape[1]}. Change the pool or the dims."
         )
 
 
@@ -148,7 +147,7 @@ def check_arrival(num_tasks: int, arrival: Any) -> None:
     """Raise InvalidValueError for a task outside the pool, or numbers whose squares overflow, unless traced."""
     if is_known(arrival.task) and np.asarray(arrival.task) not in range(num_tasks):
         raise InvalidValueError(
-            f"task={arrival.task} must be a whole number in 0..{num_tasks - 1}: a task of the pool.", argument="task"
+            f"task={arrival.task} must be a whole number in 0..{num_tasks - 1}, a task of the pool.", argument="task"
         )
     for name, values in arrival._asdict().items():
         if values is None or not is_known(values):
@@ -160,19 +159,18 @@ def check_arrival(num_tasks: int, arrival: Any) -> None:
         bound = math.sqrt(np.finfo(dtype).max) / 10  # the sum of a hundred squares is finite too
         if largest > bound:
             raise InvalidValueError(
-                f"{name} of {largest:.3g} must be at most {bound:.2g}: {dtype} must hold the square. Scale the task "
-                "down, or run in float64.",
+                f"{name} of {largest:.3g} must be at most {bound:.2g}: {dtype} must hold the square. Scale down, or "
+                "run in float64.",
                 argument=name,
             )
 
 
 def is_valid_arrival(num_tasks: int, arrival: Arrival) -> Bool[Array, ""]:
-    """Return whether the task is in the pool and all features are finite."""
     return jnp.any(jnp.arange(num_tasks) == arrival.task) & jnp.all(jnp.isfinite(arrival.features))
 
 
 def nan_unless(is_valid: Bool[Array, ""], numbers: PyTree) -> PyTree:
-    """Return floating-point numbers, or NaN unless `is_valid`, and other leaves unchanged."""
+    """Return the leaves, with NaN in place of floating-point numbers unless `is_valid`."""
 
     def leaf_of(leaf: Any) -> Any:
         return jnp.where(is_valid, leaf, jnp.nan) if jnp.issubdtype(leaf.dtype, jnp.inexact) else leaf
@@ -184,20 +182,20 @@ def streamed(output: Any, *names: str) -> tuple[Any, ...]:
     """Return what a stream gave. Raises: InvalidValueError unless it is a tuple with a part for each name."""
     # An arrival alone is a tuple too, of its fields.
     if isinstance(output, Arrival) or not isinstance(output, tuple) or len(output) != len(names):
-        raise InvalidValueError(f"the stream must give ({', '.join(names)}), a tuple of {len(names)}. Fix the stream.")
+        raise InvalidValueError(f"the stream must return a tuple of length {len(names)}: ({', '.join(names)}).")
     return output
 
 
 def make_arrival(units: Float[Array, "3"], normals: Float[Array, "d s-1"], pool: Pool, params: Any) -> Arrival:
-    """Return one task, uniform on the pool, and its features.
+    """Return a task that is uniform on the pool, and its features.
 
-    One random column is beta v_n, the others are N(0, sigma_t^2 I), and beta is uniform on (min_strength,
-    max_strength], or constant for equal ends.
+    A random column is beta v_n, and the others are N(0, sigma_t^2 I). The strength beta is uniform on (min_strength,
+    max_strength], or constant if both are equal.
 
     Args:
         units: independent numbers, uniform on (0, 1).
         normals: independent standard normals for all columns except the signal's.
-        params: of `continual`.
+        params: the `Params` of `continual`.
     Source: Definition 1 of `continual`. Shapes: features (d, s).
     """
     task = uniform_index(units[0], pool.truths.shape[0])
@@ -211,7 +209,7 @@ def make_arrival(units: Float[Array, "3"], normals: Float[Array, "d s-1"], pool:
 def hide_signal(
     signal: Float[Array, " d"], noise: Float[Array, "d s-1"], uniform: Float[Array, ""]
 ) -> Float[Array, "d s"]:
-    """Return the feature matrix: `signal` in a column picked by `uniform` on (0, 1), `noise` in the others.
+    """Return the feature matrix. `uniform` on (0, 1) picks the column for `signal`, and the others hold `noise`.
 
     Source: Definition 1 of both `continual` and `edge`.
     """
@@ -233,12 +231,12 @@ def select_row(rows: Shaped[Numbers, "N d"], index: Int[Array, ""]) -> Shaped[Ar
 
 
 def uniform_index(uniform: Float[Array, ""], bound: int) -> Int[Array, ""]:
-    # A uniform just below 1 may round up to `bound` once multiplied.
+    # The product can round up to `bound` if `uniform` is just below 1.
     return jnp.minimum(jnp.floor(uniform * bound).astype(jnp.int32), bound - 1)
 
 
 def mean_norm(deviation: float, num_features: int) -> float:
-    """Return E|w| of a vector with independent N(0, deviation^2) entries, the mean of a chi distribution."""
+    """Return E|w| of a vector with independent N(0, deviation^2) entries, by the mean of a chi distribution."""
     return deviation * math.sqrt(2) * math.exp(math.lgamma((num_features + 1) / 2) - math.lgamma(num_features / 2))
 
 

@@ -1,4 +1,4 @@
-"""Threads of this process, for work that needs no pool of workers."""
+"""Threads of this process, for work that does not need worker processes."""
 
 import functools
 import multiprocessing
@@ -13,9 +13,9 @@ from moe_theory.core.machine import available_cores
 
 
 def on_all_cores(function: Callable[[Any], Any], arguments: Iterable[Any]) -> list[Any]:
-    """Map `function` over the arguments, on all cores where that is safe.
+    """Map `function` over the arguments, on all cores if that is safe.
 
-    This is safe on a CPU, in the main thread of a process that is no worker, outside `with` blocks of JAX's settings.
+    This is safe on a CPU, in the main thread of the main process, outside `with` blocks that change JAX's settings.
     """
     arguments = list(arguments)
     if len(arguments) < 2 or not _are_ours():

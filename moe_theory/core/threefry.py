@@ -1,4 +1,4 @@
-"""Threefry: hashes of a key and a counter into random words, with the same bits on every backend.
+"""Threefry: it hashes a key and a counter into random words, with the same bits on every backend.
 
 `core.random` uses `threefry4x32` with twelve rounds. `threefry2x32` is JAX's own, with the bits of `jax.random` under
 its default `jax_threefry_partitionable`.
@@ -18,7 +18,7 @@ from jaxtyping import Array, Int, Key, UInt, UInt32
 from moe_theory.core.numerics import stored
 
 IMPLEMENTATION = "threefry2x32"
-ROUNDS = 12  # of threefry4x32
+ROUNDS = 12  # rounds of threefry4x32
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _ROTATIONS_OF_FOUR = ((10, 26), (11, 21), (13, 27), (23, 5), (6, 20), (17, 11), (25, 10), (18, 20))
 _PARITY = np.uint32(0x1BD11BDA)
@@ -28,7 +28,7 @@ Words = UInt32[Array, "..."]
 
 
 def threefry2x32(key: tuple[Words, Words], counter: tuple[Words, Words]) -> tuple[Words, Words]:
-    """Return the two words that the cipher makes of a counter. Shapes broadcast."""
+    """Return two hash words of a counter of two words, by a key of two. Shapes broadcast."""
     keys = (*key, key[0] ^ key[1] ^ _PARITY)
     first = counter[0] + keys[0]
     second = counter[1] + keys[1]
@@ -42,7 +42,7 @@ def threefry2x32(key: tuple[Words, Words], counter: tuple[Words, Words]) -> tupl
 
 
 def threefry4x32(key: Sequence[Words], counter: Sequence[Words], rounds: int = ROUNDS) -> list[Words]:
-    """Return four hash words of a counter of four, by a key of four. Shapes broadcast."""
+    """Return four hash words of a counter of four words, by a key of four. Shapes broadcast."""
     keys = [*key, functools.reduce(operator.xor, key) ^ _PARITY]
     words = [word + part for word, part in zip(counter, key, strict=True)]
     for number in range(rounds):
@@ -59,15 +59,15 @@ def threefry4x32(key: Sequence[Words], counter: Sequence[Words], rounds: int = R
 
 
 def stored_pairs(words: Sequence[Words]) -> list[Words]:
-    """Return an even number of words of a hash, `stored` in pairs as the parts of complex numbers."""
+    """Return an even number of hash words, `stored` in pairs as the parts of complex numbers."""
     if jax.config.jax_disable_jit:  # pyright: ignore[reportAttributeAccessIssue]
-        return list(words)  # nothing is stored, and `jax_debug_nans` would find some of them to be no numbers
+        return list(words)  # nothing is stored, and `jax_debug_nans` would see NaN in some pairs
     parts = [jax.lax.bitcast_convert_type(word, jnp.float32) for word in words]
     pairs = stored([jax.lax.complex(*pair) for pair in zip(parts[::2], parts[1::2], strict=True)])
     parts = []
     for pair in pairs:
         parts += [jax.lax.real(pair), jax.lax.imag(pair)]
-    # Stored apart again: what reads every other number of an array takes several times as long.
+    # Both parts are stored separately, because reading every other number takes several times as long.
     return stored([jax.lax.bitcast_convert_type(part, jnp.uint32) for part in parts])
 
 
@@ -76,12 +76,12 @@ def _rotated(word: Words, distance: int) -> Words:
 
 
 def is_served(keys: Key[Array, "..."]) -> bool:
-    """Return whether the functions here draw as `jax.random` does, for this key and setup of JAX."""
+    """Return whether these functions draw the bits of `jax.random`, for this key and JAX's settings."""
     return str(jax.random.key_impl(keys)) == IMPLEMENTATION and bool(jax.config.values["jax_threefry_partitionable"])
 
 
 def random_bits(keys: Key[Array, " B"], bit_width: int, shape: tuple[int, ...]) -> UInt[Array, "*shape B"]:
-    """Return `jax.random.bits(key, shape)` of 8, 16, 32 or 64 bits for each key, with keys on the last axis."""
+    """Return `jax.random.bits(key, shape)` in words of 8, 16, 32 or 64 bits, with keys on the last axis."""
     counter = jnp.arange(np.prod(shape, dtype=np.int64), dtype=jnp.uint32).reshape(*shape, 1)
     high, low = threefry2x32(_words(keys), (jnp.zeros((), jnp.uint32), counter))
     if bit_width == 2 * _WORD_BITS:
@@ -92,7 +92,7 @@ def random_bits(keys: Key[Array, " B"], bit_width: int, shape: tuple[int, ...]) 
 def fold_in(keys: Key[Array, " B"], data: Int[Array, "..."]) -> Key[Array, " B"]:
     """Return `jax.random.fold_in(key, data)` for each key, with one `data` of 32 bits or one for each key."""
     counter = (jnp.zeros((), jnp.uint32), jnp.asarray(data).astype(jnp.uint32))
-    # Stored as two arrays: packed, as keys are, their words would lie apart in memory.
+    # Two stored arrays, because the words of packed keys lie apart in memory.
     words = stored(threefry2x32(_words(keys), counter))
     return jax.random.wrap_key_data(jnp.stack(words, axis=-1), impl=IMPLEMENTATION)
 

@@ -1,4 +1,4 @@
-"""Python files of users, which options and specifications name."""
+"""Users' Python files, which options and specifications name."""
 
 import importlib.util
 import sys
@@ -14,24 +14,24 @@ def module_name(path: Path) -> str:
 
 
 def run_file(path: Path, option: str = "--module") -> ModuleType:
-    """Run a user's Python file, which an option names, and return its module. Raises: DeclarationError if it fails."""
+    """Run the user's Python file that an option names, and return its module. Raises: DeclarationError if it fails."""
     name = module_name(path)
     specification = importlib.util.spec_from_file_location(name, path)
     if specification is None or specification.loader is None or not path.is_file():
-        raise DeclarationError(f"{option} {path} is no Python file. Name a file that ends in .py.")
+        raise DeclarationError(f"{option} {path} is not a Python file. Name a file that ends in .py.")
     module = importlib.util.module_from_spec(specification)
     sys.modules[name] = module
-    sys.path.insert(0, str(path.parent.resolve()))  # its neighbours can be imported, as of any script
+    sys.path.insert(0, str(path.parent.resolve()))  # so that it can import its neighbours, like any script
     try:
         specification.loader.exec_module(module)
-    except OWN_CODE as failure:  # whatever the user's file raises is reported in one line
+    except OWN_CODE as failure:  # whatever the user's file raises becomes one line
         raise DeclarationError(f"{option} {path} cannot be run: {described(failure)}{frames(failure)}") from failure
     finally:
         sys.path.pop(0)
     return module
 
 
-_functions: dict[tuple[str, int], Any] = {}  # by FILE:NAME and the file's time, so that a program is compiled once
+_functions: dict[tuple[str, int], Any] = {}  # by FILE:NAME and the file's time, so that each program is compiled once
 
 
 def is_place(text: str) -> bool:
@@ -40,7 +40,7 @@ def is_place(text: str) -> bool:
 
 
 def function_at(place: str, option: str) -> Any:
-    """Return the function at FILE:NAME, the same object until the file changes."""
+    """Return the function at FILE:NAME. It is the same object until the file changes."""
     text, _, name = place.rpartition(":")
     path = Path(text)
     if not path.is_file():

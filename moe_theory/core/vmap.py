@@ -1,4 +1,4 @@
-"""Runs by `jax.vmap` and `lax.scan` alone, from JAX's public functions, for fallback and comparison."""
+"""Runs that use only `jax.vmap` and `lax.scan`, as a fallback and for comparison."""
 
 import functools
 from collections.abc import Callable
@@ -14,7 +14,7 @@ NARROWER_THAN_BYTES = frozenset("int1 int2 int4 uint1 uint2 uint4 float4_e2m1fn 
 
 
 def trailing(function: Callable[..., Any], is_batched: tuple[bool, ...]) -> Callable[..., Any]:
-    """Return `function` of one replicate over the last axis of its batched arguments and of all its results."""
+    """Map a function of one replicate over the last axis of its batched arguments and of all results."""
     axes = tuple(-1 if flag else None for flag in is_batched)
     return jax.vmap(function, in_axes=axes, out_axes=-1)
 
@@ -93,24 +93,24 @@ def _is_weak(leaf: Any) -> bool:
 
 
 def _rank(dtype: Any) -> int:
-    """Return the rank among truth values, whole, real and complex numbers, or -1 for others."""
+    """Return the rank of a type among truth values, whole, real and complex numbers, or -1 for other types."""
     kinds = (jnp.bool_, jnp.integer, jnp.floating, jnp.complexfloating)
     return next((rank for rank, kind in enumerate(kinds) if jnp.issubdtype(dtype, kind)), -1)
 
 
 def require_step_result(state: Any, result: Any) -> None:
-    """Raise DeclarationError, naming the field, unless a step's result is a pair that begins with a like state.
+    """Raise DeclarationError, naming the field, unless a step returns a pair whose first part has the form of `state`.
 
-    No array of the state may be of less than a byte.
+    The state must not have types of less than a byte.
     """
     form = jax.tree.structure(state)
     # A state of two fields, given alone, is a pair too.
     if not (isinstance(result, tuple) and len(result) == 2) or jax.tree.structure(result) == form:
-        raise DeclarationError("`step` must give (state, info), a pair; an info of () shows nothing.")
+        raise DeclarationError("`step` must return the pair (state, info). If nothing is observable, let info be ().")
     if jax.tree.structure(result[0]) != form:
         raise DeclarationError(
-            f"`step` gave another state than `init`: {_outline(result[0])} instead of {_outline(state)}. Give the same "
-            "fields, all filled."
+            f"`step` returned {_outline(result[0])} as state, but `init` returned {_outline(state)}. Return the same "
+            "fields."
         )
     now = jax.tree.leaves(result[0])
     for (path, before), after in zip(jax.tree_util.tree_leaves_with_path(state), now, strict=True):
@@ -119,7 +119,7 @@ def require_step_result(state: Any, result: Any) -> None:
         if old.shape != new.shape or (old.dtype != new.dtype and not may_change_type):
             name = jax.tree_util.keystr(path, simple=True, separator=".")
             raise DeclarationError(
-                f"`step` gave the state's {name} as {described_array(new)}, where `init` began it as "
+                f"`step` returned the state's {name} as {described_array(new)}, but `init` returned it as "
                 f"{described_array(old)}. Give both the same shape and type."
             )
     require_whole_bytes("the state", result[0])
@@ -127,13 +127,13 @@ def require_step_result(state: Any, result: Any) -> None:
 
 
 def require_whole_bytes(what: str, shapes: Any) -> None:
-    """Raise DeclarationError for arrays below a byte, at which some operations of XLA end the process."""
+    """Raise DeclarationError for types of less than a byte, which make some operations of XLA end the process."""
     for path, leaf in jax.tree_util.tree_leaves_with_path(shapes):
         if str(leaf.dtype) in NARROWER_THAN_BYTES:
             name = jax.tree_util.keystr(path, simple=True, separator=".") or "value"
             raise DeclarationError(
-                f"{name} of {what} is {described_array(leaf)}: numbers of less than a byte are not run, as XLA ends "
-                "the process at some of their operations. Carry int8, and convert inside the step."
+                f"{name} of {what} is {described_array(leaf)}, a type of less than a byte. With such types some "
+                "operations of XLA end the process. Use int8, and convert inside the step."
             )
 
 

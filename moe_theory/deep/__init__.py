@@ -1,7 +1,7 @@
-"""The papers' experiments with networks as experts: image classes as tasks, on data that users bring.
+"""The papers' experiments with networks as experts. Tasks are image classes, and users bring the data.
 
-`deep.continual` and `deep.edge` are the systems, `deep.datasets` reads images, `deep.networks` has the experts.
-`deep.plan` and `deep.judge` run a preset and test its figure's claims.
+`deep.continual` and `deep.edge` are the systems, `deep.datasets` reads images, and `deep.networks` has the experts.
+`deep.plan` and `deep.judge` run a preset and test the claims of its figure.
 
 Source: Section 6 and Appendix A of `continual`, and Section VI of `edge`.
 """
@@ -24,7 +24,7 @@ from moe_theory.deep.presets import Preset as Preset
 from moe_theory.deep.presets import preset as preset
 from moe_theory.deep.runs import Plan as Plan
 
-# The one place that names the paper: whatever lists papers asks for this.
+# The paper is named only here. All code that lists papers reads this constant.
 PAPER = Paper(
     name="deep",
     package=__name__,
@@ -34,8 +34,8 @@ PAPER = Paper(
     statements="moe_theory.deep.statements",
     answers_for=("continual", "edge", "reinforced"),
     figures="moe_theory.deep.figures:FIGURES",
-    most_verdicts=100,  # a replicate trains networks for minutes, so that there are few of both
+    most_verdicts=100,  # few, because a replicate trains networks for minutes
     commands={"deep": "moe_theory.deep.command:deep"},
     rank=5,
 )
-reading = PAPER.reading  # a reading by its name, as `reading("uncentred")`
+reading = PAPER.reading  # returns a reading by name, as in `reading("uncentred")`

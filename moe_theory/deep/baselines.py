@@ -1,7 +1,4 @@
-"""A locality loss with a baseline, weighted by `Params.baseline_weight`.
-
-`Dims.compares` makes room for earlier moves.
-"""
+"""A locality loss with a baseline, weighted by `Params.baseline_weight`."""
 
 from typing import Any
 
@@ -17,9 +14,9 @@ def _weighed(move: Move, memory: Baseline, arrival: Any, params: Params) -> tupl
     return move.costs + params.baseline_weight * (against - move.costs), memory
 
 
-AGAINST_BASELINE = Locality(_weighed, repaired.init)  # as far as `Params.baseline_weight` has it
+AGAINST_BASELINE = Locality(_weighed, repaired.init)  # weighted by `Params.baseline_weight`
 
 
 def locality_of(dims: Dims, locality: Locality | None, printed: Any) -> Any:
-    """Return a user's locality loss, or the printed one, with a baseline where there is room."""
+    """Return a user's locality loss, or the printed one, with a baseline if `Dims.compares`."""
     return locality or (AGAINST_BASELINE if dims.compares else printed)

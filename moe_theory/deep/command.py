@@ -17,36 +17,36 @@ DataFolder = Annotated[Path | None, Option("Folder of a data set or of your imag
 OnlyList = Annotated[bool, Option("Only list the presets.", ("--list",))]
 NetworkName = Annotated[
     str | None,
-    Option("Of the experts: mlp, five-layer-small, resnet18-small, five-layer or resnet18.", metavar="NAME"),
+    Option("Network of the experts: mlp, five-layer-small, resnet18-small, five-layer or resnet18.", metavar="NAME"),
 ]
-Epochs = Annotated[int | None, Option("Of an expert on a task.", default_words=OWN)]
-Samples = Annotated[int | None, Option("Training images of a task.", default_words=OWN)]
-Rounds = Annotated[int | None, Option("T, tasks that arrive.", default_words=OWN)]
+Epochs = Annotated[int | None, Option("Epochs of an expert on a task.", default_words=OWN)]
+Samples = Annotated[int | None, Option("Training images per task.", default_words=OWN)]
+Rounds = Annotated[int | None, Option("T, the number of arriving tasks.", default_words=OWN)]
 ExpertNumbers = Annotated[
     tuple[int, ...] | None, Option("Numbers of experts to compare.", metavar="M,...", default_words=OWN)
 ]
 ClassNumbers = Annotated[
-    tuple[int, ...] | None, Option("Numbers of the classes that are tasks.", metavar="K,...", default_words=OWN)
+    tuple[int, ...] | None, Option("Numbers of the classes that become tasks.", metavar="K,...", default_words=OWN)
 ]
-TestImages = Annotated[int | None, Option("To evaluate on.", default_words="all; a part for ResNet-18")]
+TestImages = Annotated[int | None, Option("Number of test images.", default_words="all, or a part for ResNet-18")]
 Replicates = Annotated[
     int | None,
     Option(
-        "Seeds of each cell. Of 60 or more, halves are analysed too, and no more run once all claims are decided.",
-        default_words="12, and 32 of a small preset",
+        "Seeds of each cell. With 60 or more, halves are also analysed, and runs end once all claims are decided.",
+        default_words="12, or 32 for a small preset",
     ),
 ]
 ReadingName = Annotated[
     str | None,
     Option(
-        "Where the papers are silent: balanced, multi-class, all-positive, class-incremental, squared-loss, "
+        "Choices that the papers leave open: balanced, multi-class, all-positive, class-incremental, squared-loss, "
         "uncentred, per-parameter or uniform-delay.",
         default=READING,
     ),
 ]
 Settings = Annotated[
     tuple[str, ...],
-    Option("Override a parameter, such as gate_scale=5; repeat it for more.", ("--set",), metavar="NAME=VALUE"),
+    Option("Override a parameter, such as gate_scale=5. Repeatable.", ("--set",), metavar="NAME=VALUE"),
 ]
 Seed = Annotated[int | None, Option("Seed of all random numbers.", default=0)]
 OutFolder = Annotated[Path | None, Option("Folder for checkpoints and results.", default_words="runs/deep/PRESET")]
@@ -81,12 +81,12 @@ def deep(
 ) -> Results:
     """Run a paper's deep-network experiment.
 
-    PRESET names it by the paper and the data set of its figure; without one, the presets are listed. Those that end
-    in -small run on embedded digits in minutes on two cores, or on DIR's images at their sizes; the others read their
-    data set from DIR, and nothing is downloaded. DIR has a data set's published files, or 8-bit images of one size in
-    train/CLASS and test/CLASS. Each run is kept in OUT as it goes:
-    rerunning resumes from the last checkpoints, and ends with the same numbers. Prints each cell's errors, how they
-    differ and the verdicts on the figure's claims; writes results.nc, summary.json, verdicts.json and deep.svg.
+    PRESET combines the paper and the data set of the experiment's figure. Without PRESET, the presets are listed.
+    Presets that end in -small run on embedded digits, in minutes on two cores, or with the same sizes on images in DIR.
+    Others read their data set from DIR. Nothing is downloaded. DIR has a data set's published files, or 8-bit images of
+    one size in train/CLASS and test/CLASS. Runs are saved in OUT. Rerunning resumes from the last checkpoints and ends
+    with the same numbers. The command prints each cell's errors, their differences, and the verdicts on the figure's
+    claims. It writes results.nc, summary.json, verdicts.json and deep.svg.
 
     Examples:
         moe-theory deep continual-mnist-small --replicates 4
@@ -119,7 +119,6 @@ def deep(
 
 
 def _run(plan: "Plan", lines: list[str], terminal: Terminal) -> Document:
-    """Run a plan on the terminal, and return what its folder holds then. Raises: Interruption."""
     from moe_theory.deep import judging, report
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs
@@ -134,9 +133,9 @@ def _run(plan: "Plan", lines: list[str], terminal: Terminal) -> Document:
             judgement = judging.judge(plan, progress=progress, command=terminal.command)
     except KeyboardInterrupt:
         raise Interruption(
-            f"rounds up to each run's last checkpoint, every {plan.every}, are kept in {folder}: the same command "
+            f"checkpoints of every run, at every {plan.every} rounds, are saved in {folder}, and the same command "
             "resumes from them"
         ) from None
     if plan.store is not None and plan.store.damaged:
-        terminal.say(f"{len(plan.store.damaged)} saved runs were damaged, and are computed again")
+        terminal.say(f"{len(plan.store.damaged)} saved runs were damaged and had to be computed again")
     return report.document(judgement, folder)

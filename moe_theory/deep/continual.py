@@ -1,4 +1,4 @@
-"""Algorithm 1 of `continual` with networks for experts: a task is one class against the rest."""
+"""Algorithm 1 of `continual` with networks as experts. A task is one class against the rest."""
 
 import functools
 from typing import Annotated, Any, NamedTuple
@@ -21,29 +21,29 @@ from moe_theory.deep.tasks import Arrival, Pool, Source, Stream, draw, on_device
 
 
 class State(NamedTuple):
-    """State carried from round to round, which is the checkpoint."""
+    """The state that rounds pass on, which is also the checkpoint."""
 
     pool: Pool
     experts: Weights  # leaves (M, ...)
     tables: Tables
     gates: Float[Array, "M p"]  # gating parameters theta^(m)
     moments: ImageMoments
-    visits: Int[Array, " M"]  # loads: rounds in which each expert was chosen
+    visits: Int[Array, " M"]  # loads, the number of rounds in which each expert was chosen
     converged: Bool[Array, " M"]  # convergence flags I(m)
     terminated: Bool[Array, ""]  # whether gate updates have stopped
     round: Int[Array, ""]  # t, completed rounds
     past: Past
     optimizer_state: PyTree
-    memory: PyTree = None  # what the locality loss remembers
+    memory: PyTree = None  # memory of the locality loss
 
     @property
     def max_rounds(self) -> int:
-        """Rounds that arrays are padded to, the most that `simulate` accepts."""
+        """The number of rounds that arrays are padded to, which is the most that `simulate` accepts."""
         return self.past.max_rounds
 
 
 class Info(NamedTuple):
-    """Observables of one round."""
+    """The observables of one round."""
 
     task: Int[Array, ""]  # n_t
     expert: Int[Array, ""]  # m_t
@@ -51,18 +51,18 @@ class Info(NamedTuple):
     gate_probabilities: Float[Array, " M"]  # softmax pi_m
     locality: Float[Array, ""]  # |w_t - w_{t-1}| of the chosen expert
     drive: Float[Array, ""]  # kappa = eta |g|^2 |w_t - w_{t-1}|
-    variance: Float[Array, ""]  # of an element of the mean images across tasks, mean over elements
-    total_variance: Float[Array, ""]  # and the sum over elements, at most 1
+    variance: Float[Array, ""]  # variance across tasks of an element of the mean images, averaged over elements
+    total_variance: Float[Array, ""]  # its sum over elements, at most 1
     error: Float[Array, ""]  # E_t(w_t), mean-squared test error
     forgetting: Float[Array, ""]  # F_t, (15)
     generalization_error: Float[Array, ""]  # G_t, (16)
-    accuracy: Float[Array, ""]  # A_t: mean test accuracy of the tasks so far
-    class_errors: Annotated[Float[Array, " K"], UNSEEN]  # mean test error of each class's tasks; NaN before the first
+    accuracy: Float[Array, ""]  # A_t, the mean test accuracy of the tasks so far
+    class_errors: Annotated[Float[Array, " K"], UNSEEN]  # mean test error of each class's tasks, NaN before the first
     class_accuracies: Annotated[Float[Array, " K"], UNSEEN]
     terminated: Bool[Array, ""]
 
 
-@functools.lru_cache(maxsize=16)  # each holds a data set
+@functools.lru_cache(maxsize=16)  # each system holds a data set
 def system(
     dims: Dims,
     source: Source,
@@ -74,16 +74,15 @@ def system(
     locality: Locality | None = None,
     **parts: Any,
 ) -> System:
-    """Return the experiment as a `System` on a data set, with a task for each of `classes`.
+    """Return the experiment on a data set as a `System`. Each of `classes` is a task.
 
     Args:
-        embed: the gate's input from a task's images.
-        stream: the arrivals of each round, and the moves of the pool, by default `tasks.draw`.
-        optimizer, locality, parts: optimizer, locality, router and auxiliary of `moe_theory.continual.system`, with the
-            networks' `params`. Where `Dims.compares`, the default locality loss has a baseline.
+        embed: returns the gate's input from a task's images.
+        stream: returns each round's arrival and pool, by default `tasks.draw`.
+        optimizer, locality, parts: optimizer, locality, router and auxiliary as in `moe_theory.continual.system`, but
+            with `Params` of this package. If `Dims.compares`, the default locality loss has a baseline.
     Source: Algorithm 1, Section 6 and Appendix A of `continual`.
-    Raises: InvalidValueError unless there are `num_classes` classes, all in the data set, and a locality is a
-        `Locality`.
+    Raises: InvalidValueError unless there are `num_classes` classes, all in the data set, or for a wrong `locality`.
 
     Examples:
         >>> import jax
@@ -125,8 +124,8 @@ def begin(
     """Return the state before round 1, with random experts and zero gates.
 
     Source: Algorithm 1 and Section 6 of `continual`.
-    Raises: InvalidValueError for a pool of other classes or `params` out of range, or DeclarationError for an `embed`
-        that gives no vector.
+    Raises: InvalidValueError if the pool has other classes or `params` are out of range. DeclarationError if `embed`
+        does not return a vector.
     """
     check_params(dims, params, len(pool.train.counts))
     num_features = gate.num_features(embed, pool, dims.num_samples)
@@ -163,13 +162,12 @@ def learn(
 ) -> tuple[State, Info]:
     """Run one round of Algorithm 1 on an explicit arrival, without randomness.
 
-    The expert of highest perturbed gate output trains on the task, then the gates take one gradient step, unless
-    terminated.
+    The expert with the highest perturbed gate output trains on the task. Then the gates take a step, unless terminated.
 
     Args:
-        router, locality, parts: router, locality, optimizer and auxiliary of `system`.
+        router, locality, parts: router, locality, optimizer and auxiliary as in `system`.
     Source: Algorithm 1, Section 6 and Appendices A.3, A.4 of `continual`.
-    Raises: as `begin`, and InvalidValueError for a known round beyond `Dims.max_rounds`.
+    Raises: the errors of `begin`, and InvalidValueError for a known round beyond `Dims.max_rounds`.
 
     Examples:
         >>> import moe_theory as mt
@@ -196,7 +194,7 @@ def learn(
         return _train_expert(before, arrival, params, dims, pixels=pixels, time=time, routing=routing)
 
     def ranked(*given: Any) -> Float[Array, " M"]:
-        # Gates that have diverged to NaN tie, so that the first expert learns: every task goes to an expert.
+        # Gates that diverged to NaN tie, so the first expert learns and every task has an expert.
         scores = router(*given)
         return jnp.where(jnp.isnan(scores), -jnp.inf, scores)
 
@@ -215,7 +213,6 @@ def _train_expert(
     time: Int[Array, ""],
     routing: Routing,
 ) -> Learned:
-    """Return the state in which the expert that ranks first has trained on the task."""
     expert = routing.ranked[0]
     before = networks.expert(state.experts, expert)
     trained = training.train_on_arrival(before, arrival, pixels, pool=state.pool, time=time, params=params, dims=dims)
@@ -237,7 +234,7 @@ def _observe_round(
     routing: Routing,
     learned: Learned,
 ) -> Info:
-    """Return the observables of a round. Errors are NaN where no score of the expert that learned is finite."""
+    """Return the observables of a round. Errors are NaN if the learning expert has no finite score."""
     moved = jnp.sqrt(learned.squared_moves[0])
 
     scores = evaluation.scores(after.past, after.tables, time)

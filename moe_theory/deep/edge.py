@@ -1,4 +1,4 @@
-"""Algorithm 1 of `edge` with networks for experts: servers are busy while they train on a task."""
+"""Algorithm 1 of `edge` with networks as experts. Servers are busy while they train on a task."""
 
 import functools
 from typing import Annotated, Any, NamedTuple
@@ -29,17 +29,17 @@ _TRANSFER = 2  # folded into a round's key for transfer delays; `draw` uses the 
 
 
 class State(NamedTuple):
-    """State carried from round to round, which is the checkpoint."""
+    """The state that rounds pass on, which is also the checkpoint."""
 
     pool: Pool
     experts: Weights  # leaves (M, ...); a busy server's are already those after its task
     tables: Tables  # evaluations of the models in use; a busy server's are from before its task
     gates: Float[Array, "M p"]
-    gate_step: Float[Array, "M p"]  # the gradient that the next round applies
+    gate_step: Float[Array, "M p"]  # gradient that the next round applies
     moments: ImageMoments
-    positions: Float[Array, "M 2"]  # of the servers on the unit square
+    positions: Float[Array, "M 2"]  # servers' places in the unit square
     execution_delay: Int[Array, " M"]  # d^ex of each server, in rounds
-    busy_until: Int[Array, " M"]  # the round in which each becomes idle
+    busy_until: Int[Array, " M"]  # round in which each server becomes idle
     visits: Int[Array, " M"]
     dropped: Int[Array, ""]  # tasks that found all servers busy
     round: Int[Array, ""]
@@ -48,38 +48,38 @@ class State(NamedTuple):
     pending_until: Int[Array, " M"]  # the round at whose start the task is done
     pending_rows: Tables  # evaluation of the server's model once it is done, leaves (M, K, n)
     pending_norm: Float[Array, " M"]  # |w_t - w_{t-1}|
-    pending_input: Float[Array, "M p"]  # of the gate when it was routed
-    pending_slopes: Float[Array, "M M"]  # derivatives of the locality loss in the gate outputs then, for a cost of 1
-    pending_task: PyTree = None  # kinds of the tasks in progress, (M,), for a locality loss of one's own
-    memory: PyTree = None  # what that remembers
+    pending_input: Float[Array, "M p"]  # the gate's input when the task was routed
+    pending_slopes: Float[Array, "M M"]  # d(locality loss)/d(gate outputs) at routing, for a cost of 1
+    pending_task: PyTree = None  # task types in progress (M,), for a user's locality loss
+    memory: PyTree = None  # memory of the locality loss
 
     @property
     def max_rounds(self) -> int:
-        """Rounds that arrays are padded to, the most that `simulate` accepts."""
+        """The number of rounds that arrays are padded to, which is the most that `simulate` accepts."""
         return self.past.max_rounds
 
 
 class Info(NamedTuple):
-    """Observables of one round."""
+    """The observables of one round."""
 
     task: Int[Array, ""]  # n_t
-    expert: Int[Array, ""]  # m_t; -1 for a task that was dropped
-    delay: Int[Array, ""]  # d_t, in rounds; 0 for a task that was dropped
+    expert: Int[Array, ""]  # m_t, -1 for a dropped task
+    delay: Int[Array, ""]  # d_t in rounds, 0 for a dropped task
     num_busy: Int[Array, ""]  # busy servers at routing
     gate_outputs: Float[Array, " M"]  # h_m, without the perturbation
-    locality: Float[Array, ""]  # |w_t - w_{t-1}| once the task is done; 0 for one that was dropped
+    locality: Float[Array, ""]  # |w_t - w_{t-1}| after the task, 0 for a dropped task
     drive: Float[Array, ""]  # kappa = eta |g|^2 |w_t - w_{t-1}|
-    variance: Float[Array, ""]  # of an element of the mean images across tasks, mean over elements
-    total_variance: Float[Array, ""]  # and the sum over elements, at most 1
-    generalization_error: Float[Array, ""]  # G_t of (20), mean-squared test error of the current models
-    generalization_error_flushed: Float[Array, ""]  # once the tasks in progress are done
+    variance: Float[Array, ""]  # variance across tasks of an element of the mean images, averaged over elements
+    total_variance: Float[Array, ""]  # its sum over elements, at most 1
+    generalization_error: Float[Array, ""]  # G_t in (20), the mean-squared test error of the current models
+    generalization_error_flushed: Float[Array, ""]  # G_t once the tasks in progress are done
     accuracy: Float[Array, ""]  # mean test accuracy of the current models on the tasks routed so far
-    class_errors: Annotated[Float[Array, " K"], UNSEEN]  # mean test error of each class's tasks; NaN before the first
+    class_errors: Annotated[Float[Array, " K"], UNSEEN]  # mean test error of each class's tasks, NaN before the first
     class_accuracies: Annotated[Float[Array, " K"], UNSEEN]
     dropped: Int[Array, ""]  # tasks dropped so far
 
 
-@functools.lru_cache(maxsize=16)  # each holds a data set
+@functools.lru_cache(maxsize=16)  # each system holds a data set
 def system(
     dims: Dims,
     source: Source,
@@ -91,17 +91,17 @@ def system(
     stream: Stream | None = None,
     locality: Locality | None = None,
 ) -> System:
-    """Return the experiment as a `System` on a data set, with a task for each of `classes`.
+    """Return the experiment on a data set as a `System`. Each of `classes` is a task.
 
     Args:
-        policies: of `moe_theory.edge.policies`, or your own, with `Params.policy` as index.
-        transfer, execution: distributions of delays, of `moe_theory.edge.delays` or your own.
-        embed: the gate's input from a task's images.
-        stream: the arrivals of each round, and the moves of the pool, by default `sent` with `tasks.draw`.
-        locality: as for `moe_theory.edge.system`, by default the printed loss, with a baseline where `Dims.compares`.
+        policies: policies of `moe_theory.edge.policies` or your own. `Params.policy` is the index.
+        transfer, execution: distributions of delays from `moe_theory.edge.delays`, or your own.
+        embed: returns the gate's input from a task's images.
+        stream: returns each round's arrival and pool, by default from `tasks.draw` and `sent`.
+        locality: as in `moe_theory.edge.system`. The default is the printed loss, with a baseline if `Dims.compares`.
     Source: Algorithm 1 and Section VI of `edge`.
-    Raises: InvalidValueError unless there are `num_classes` classes, all in the data set, and a locality is a
-        `Locality`. Also from `init` for a policy out of range, or unsuitable distributions.
+    Raises: InvalidValueError unless there are `num_classes` classes, all in the data set, and any locality is a
+        `Locality`. `init` raises it for a policy out of range or unsuitable distributions.
 
     Examples:
         >>> import jax
@@ -144,11 +144,11 @@ def begin(
     embed: gate.Embed = gate.mean_image,
     locality: Locality | None = None,
 ) -> State:
-    """Return the state before round 1: random experts and execution delays, idle servers spread evenly.
+    """Return the state before round 1. Experts and execution delays are random, and idle servers are spread evenly.
 
     Source: Algorithm 1 and Section VI of `edge`.
-    Raises: InvalidValueError for a pool of other classes or `params` out of range, or DeclarationError for an `embed`
-        that gives no vector.
+    Raises: InvalidValueError if the pool has other classes or `params` are out of range. DeclarationError if `embed`
+        does not return a vector.
     """
     locality = baselines.locality_of(dims, locality, printed=None)
     check_params(dims, params, num_classes=len(pool.train.counts))
@@ -199,17 +199,17 @@ def learn(
     embed: gate.Embed = gate.mean_image,
     locality: Locality | None = None,
 ) -> tuple[State, Info]:
-    """Run one round on an explicit arrival: gate steps, completions, routing, in this order.
+    """Run one round on an explicit arrival, with gate steps, completions and routing in this order.
 
-    The tasks completed in the last round (with `gate_lag` 0 in this one) update the gates, with inputs and
-    probabilities of their routing. Then the task goes to the idle server that the policy ranks first, which is busy for
-    its delay and has its new model afterwards. Without an idle server the task is dropped.
+    Tasks that were completed in the last round (or in this one, if `gate_lag` is 0) update the gates, with the inputs
+    and probabilities at their routing. Then the new task goes to the idle server that the policy ranks first. The
+    server is busy for its delay and has its new model afterwards. If no server is idle, the task is dropped.
 
     Args:
-        locality: as for `begin`.
+        locality: as in `begin`.
     Source: Eqs. (1)-(13), Algorithm 1 and Section VI of `edge`.
-    Raises: as `begin`, and InvalidValueError for a policy out of range or without one score a server, or a known round
-        beyond `Dims.max_rounds`.
+    Raises: the errors of `begin`, and InvalidValueError for a policy that is out of range or does not return one score
+        per server, or for a known round beyond `Dims.max_rounds`.
 
     Examples:
         >>> import moe_theory as mt
@@ -246,7 +246,7 @@ def learn(
 
 
 def _training_servers(time: Int[Array, ""], pixels: Array, dims: Dims, locality: Locality | None) -> Servers:
-    """Return servers that train a network on the task of this round, and have it once the task is done."""
+    """Return servers that train a network on the task of this round, and use it once the task is done."""
 
     def complete(state: State, is_done: Bool[Array, " M"]) -> tuple[State, Float[Array, " M"]]:
         tables = _select(is_done, state.pending_rows, state.tables)
@@ -265,7 +265,7 @@ def _training_servers(time: Int[Array, ""], pixels: Array, dims: Dims, locality:
         )
         return after, jnp.sqrt(trained.squared_change)
 
-    # As one product: another order of its sums would change last bits of recorded runs.
+    # A single product, because another order of its sums would change last bits of recorded runs.
     product = functools.partial(jnp.einsum, "sm,sp->mp")
     return Servers(complete, take, gradient=product, locality=locality)
 
@@ -280,7 +280,6 @@ def _observe_round(
     time: Int[Array, ""],
     task: Assignment,
 ) -> Info:
-    """Return the observables of a round, from its states at routing and after."""
     length = jnp.sum(jnp.where(task.mask, after.pending_norm, 0))
     scores = evaluation.scores(after.past, after.tables, time)
     flushed_tables = _select(after.pending_server != FREE, after.pending_rows, after.tables)
@@ -328,10 +327,10 @@ def sent(
     params: Params,
     transfer: Law,
 ) -> Arrival:
-    """Return the arrival of a user at `place`, with its distances and transfer delays.
+    """Return the arrival of a user at `place`, with distances and transfer delays.
 
     Source: Eq. (1) and Section VI of `edge`.
-    Raises: InvalidValueError unless a distribution gives one whole number a server.
+    Raises: InvalidValueError unless a distribution returns one whole number per server.
     """
     units = uniforms(key, positions.shape[0] + 1, positions.dtype)
     trip = transfer_trip(place, positions, units[1:], units[0], params)

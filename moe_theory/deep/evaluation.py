@@ -1,6 +1,6 @@
-"""Test errors and accuracies of all past tasks with the current experts: F_t of (15), G_t of (16).
+"""Test errors and accuracies of all past tasks with the current experts, which give F_t (15) and G_t (16).
 
-A task is tested with the expert that served its arrival.
+The expert that served a task is tested on it.
 """
 
 from typing import Annotated, NamedTuple
@@ -17,37 +17,37 @@ from moe_theory.deep.params import Dims, Params
 from moe_theory.deep.tasks import Pool, inputs_of
 
 NO_EXPERT = -1
-# Images that a network is evaluated on at a time: on a CPU, ResNet-18 takes 5 MB for each of 32 x 32.
+# Images per evaluation of a network. On a CPU, ResNet-18 takes 5 MB for an image of 32 x 32.
 EVALUATION_BATCH = 500
 
 
 class Tables(NamedTuple):
-    """Outputs of each expert on each test image, for each of the K tasks of the image."""
+    """Evaluations of each expert on each test image, for each of the K tasks of the image."""
 
     losses: Float[Array, "M K n"]  # squared errors
-    hits: Float[Array, "M K n"]  # 1 where it is right
+    hits: Float[Array, "M K n"]  # 1 if the output is right
 
 
 class Past(NamedTuple):
     tasks: Int[Array, " T"]
-    experts: Int[Array, " T"]  # `NO_EXPERT` for a task that was dropped, or has not arrived yet
-    tests: Int[Array, "T n"]  # rows of its test images
-    learned: Float[Array, " T"]  # E_t(w_t): its error when its expert had just learned it
+    experts: Int[Array, " T"]  # `NO_EXPERT` for a task that was dropped or has not arrived yet
+    tests: Int[Array, "T n"]  # rows of the tasks' test images
+    learned: Float[Array, " T"]  # E_t(w_t), the error when the expert had just learned the task
 
     @property
     def max_rounds(self) -> int:
         return self.experts.shape[0]
 
 
-UNSEEN = constraints.Undefined("no task of a class has come")  # of what is known of each class
+UNSEEN = constraints.Undefined("no task of a class has come")  # for values of each class
 
 
 class Scores(NamedTuple):
-    error: Float[Array, ""]  # E_t(w_t) of the newest
+    error: Float[Array, ""]  # E_t(w_t) of the newest task
     forgetting: Float[Array, ""]  # F_t, (15)
     generalization_error: Float[Array, ""]  # G_t, (16)
-    accuracy: Float[Array, ""]  # the mean over these tasks
-    class_errors: Annotated[Float[Array, " K"], UNSEEN]  # the mean over those of each class; NaN before the first
+    accuracy: Float[Array, ""]  # mean over the tasks so far
+    class_errors: Annotated[Float[Array, " K"], UNSEEN]  # mean over the tasks of each class, NaN before the first
     class_accuracies: Annotated[Float[Array, " K"], UNSEEN]
 
 
@@ -69,11 +69,11 @@ def record(
     tests: Int[Array, " n"],
     rows: Tables,
 ) -> Past:
-    """Return the past with round `time`'s arrival, where `rows` (K, n) are its expert's outputs after learning."""
+    """Return the past with the arrival of round `time`. Its expert has evaluations `rows` (K, n) after learning."""
     if constraints.is_known(time) and int(time) > past.max_rounds:
         raise InvalidValueError(
-            f"round {int(time)} must be at most max_rounds={past.max_rounds}, the rounds that arrays are padded to. "
-            "Raise Dims.max_rounds."
+            f"round {int(time)} must be at most max_rounds={past.max_rounds}, the length of arrays. Raise "
+            "Dims.max_rounds."
         )
     place = time - 1
     return Past(
@@ -85,10 +85,10 @@ def record(
 
 
 def scores(past: Past, tables: Tables, time: Int[Array, ""]) -> Scores:
-    """Return F_t, G_t and the accuracy after round `time`, of all routed tasks and by class, NaN past
-    `Dims.max_rounds`.
+    """Return F_t, G_t and accuracy after round `time`, for all routed tasks and by class.
 
-    Source: Eqs. (15), (16) of `continual` with the mean-squared test error in place of (14), and Eq. (20) of `edge`.
+    They are NaN past `Dims.max_rounds`. Source: Eqs. (15), (16) of `continual` with the mean-squared test error in
+    place of (14), and Eq. (20) of `edge`.
     """
     routed = past.experts != NO_EXPERT
     count = jnp.sum(routed)
@@ -113,7 +113,7 @@ def _means(values: Float[Array, " T"], of_class: Bool[Array, "K T"]) -> Float[Ar
 def _by_task(
     table: Float[Array, "M K n"], experts: Int[Array, " T"], tasks: Int[Array, " T"], tests: Int[Array, "T s"]
 ) -> Float[Array, " T"]:
-    # Row by row: a gather of single entries takes twice as long on a CPU.
+    # Whole rows are selected first, because gathering single entries takes twice as long on a CPU.
     rows = table[jnp.maximum(experts, 0), tasks]
     return jnp.mean(jnp.take_along_axis(rows, tests, axis=1), axis=1)
 
@@ -135,7 +135,7 @@ def evaluate(expert: Weights, pool: Pool, params: Params, dims: Dims) -> Tables:
     count = pool.test.labels.shape[0]
     num_batches = -(-count // EVALUATION_BATCH)
     size = -(-count // num_batches)
-    # All of one size, the last batch filled up with its last image.
+    # Batches have one size. The last one is filled up with its last image.
     batches = np.minimum(np.arange(num_batches * size), count - 1).reshape(num_batches, size)
 
     def outputs_of(places: Int[Array, " n"]) -> Float[Array, "n K"]:
@@ -153,7 +153,7 @@ def evaluate(expert: Weights, pool: Pool, params: Params, dims: Dims) -> Tables:
 def squared_errors(
     outputs: Float[Array, "n K"], labels: Int[Array, " n"], task: Int[Array, ""], params: Params
 ) -> Float[Array, " n"]:
-    """Return (p - y)^2 of the probability p that an image shows the task's class, summed over several classes."""
+    """Return (p - y)^2 for the probability p that an image shows the task's class, summed over several classes."""
     binary = jnp.square(jax.nn.sigmoid(outputs[:, 0]) - (labels == task))
     among = jnp.sum(jnp.square(jax.nn.softmax(outputs) - one_hot(outputs, labels)), axis=1)
     return jnp.where(jnp.asarray(params.multi_class, bool), among, binary)
@@ -165,9 +165,9 @@ def hits(
     binary = (outputs[:, 0] > 0) == (labels == task)
     among = jnp.argmax(outputs, axis=1) == labels
     hit = jnp.where(jnp.asarray(params.multi_class, bool), among, binary).astype(outputs.dtype)
-    return jnp.where(jnp.any(jnp.isnan(outputs), axis=1), jnp.nan, hit)  # a network that has diverged says nothing
+    return jnp.where(jnp.any(jnp.isnan(outputs), axis=1), jnp.nan, hit)  # NaN if the network has diverged
 
 
 def one_hot(outputs: Float[Array, "n K"], labels: Int[Array, " n"]) -> Bool[Array, "n K"]:
-    """Return labels as rows, zero for an image of none of the K classes."""
+    """Return labels as one-hot rows. The row is zero if an image shows none of the K classes."""
     return labels[:, None] == jnp.arange(outputs.shape[1])

@@ -1,4 +1,4 @@
-"""Experiments of claims and figures: small presets on digits, and a sweep over the gate's scale."""
+"""Experiments for claims and figures, which are small presets on digits and a sweep over the gate's scale."""
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
@@ -28,8 +28,8 @@ from moe_theory.verification.claim import Runs
 from moe_theory.verification.registry import select_claims
 from moe_theory.verification.statement import probability
 
-PAPERS = {CONTINUAL: "continual-learning", EDGE: "edge-computing"}  # as captions have them
-# By network, for some minutes on two cores. A verdict's first look is at 64 replicates; with fewer there is one look.
+PAPERS = {CONTINUAL: "continual-learning", EDGE: "edge-computing"}  # names in captions
+# Replicates by network, for some minutes on two cores. Interim analyses begin at 64, and with fewer there is one.
 REPLICATES = {"mlp": 256, "five-layer-small": 64, "resnet18-small": 64}
 
 
@@ -47,7 +47,7 @@ def _on_digits(name: str) -> Experiment:
         tier="digits",
         keeps_state=False,
         data="digits",
-        width=None if small.dims.network == "mlp" else 1,  # convolutions gain nothing from batching
+        width=None if small.dims.network == "mlp" else 1,  # batches do not speed up convolutions
     )
 
 
@@ -62,7 +62,7 @@ EDGE_BASELINE = _on_digits("edge-baseline")
 
 
 def claims_for(preset: Preset, data: str) -> list[Claim]:
-    """Return the claims about a preset's figure, none for other experts or gate scales."""
+    """Return the claims about a preset's figure. There are none for other experts or gate scales."""
     small = next((small.name for small in SMALL_PRESETS if figure_of(small) == figure_of(preset)), None)
     arguments = {"name": preset.name, "dims": preset.dims, "cells": preset.cells(), "num_rounds": preset.num_rounds}
     return [
@@ -77,7 +77,7 @@ def figure_of(preset: Preset) -> tuple[Any, ...]:
 
 
 def run_preset(preset: Preset, settings: Mapping[str, Mapping[str, Any]], setup: Setup) -> Mapping[str, Run]:
-    """Run a preset for a figure, with the preset's rounds by default."""
+    """Run a preset for a figure. The default number of rounds is the preset's."""
     length = setup.rounds or preset.num_rounds
     if length > preset.num_rounds:
         raise InvalidValueError(
@@ -112,9 +112,9 @@ def _sizes(preset: Preset) -> str:
     )
 
 
-Metric = Callable[[Run], np.ndarray]  # one number for each replicate (B,)
-Measure = Callable[[Runs], np.ndarray]  # a number for each size and replicate (V, B)
-MOSTLY = probability(at_least=0.5)  # of runs of the same tasks
+Metric = Callable[[Run], np.ndarray]  # one number per replicate (B,)
+Measure = Callable[[Runs], np.ndarray]  # one number per size and replicate (V, B)
+MOSTLY = probability(at_least=0.5)  # share of runs on the same tasks
 
 
 def final(name: str) -> Metric:

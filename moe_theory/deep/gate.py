@@ -1,4 +1,4 @@
-"""The gate's input, from a task's mean image, and the drive kappa."""
+"""The gate's input, made from a task's mean image, and the gate drive kappa."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from moe_theory.core.errors import DeclarationError
 from moe_theory.deep.params import Params
 from moe_theory.deep.tasks import Pool, in_unit
 
-# Range of kappa in which the router begins to freeze: from here on the first steps fix where a task goes.
+# Range of kappa in which the router begins to freeze. Above it the first steps fix where a task goes.
 FREEZING_DRIVES = (10.0, 20.0)
 
 
@@ -30,15 +30,15 @@ def mean_image(pixels: Num[Array, "s h w c"]) -> Float[Array, " p"]:
     return image / jnp.maximum(jnp.sqrt(jnp.sum(jnp.square(image))), 1e-12)
 
 
-Embed = Callable[[Num[Array, "s h w c"]], Float[Array, " p"]]  # a task's images to what the gate reads of them
+Embed = Callable[[Num[Array, "s h w c"]], Float[Array, " p"]]  # from a task's images to the gate's input
 
 
 def num_features(embed: Embed, pool: Pool, num_samples: int) -> int:
-    """Return p of the gate's input. Raises: DeclarationError unless the input is a vector of real numbers."""
+    """Return the length p of the gate's input. Raises: DeclarationError unless it is a vector of real numbers."""
     images = jax.ShapeDtypeStruct((num_samples, *pool.train.pixels.shape[1:]), pool.train.pixels.dtype)
     shape = jax.eval_shape(embed, images)
     if getattr(shape, "ndim", None) != 1 or not jnp.issubdtype(shape.dtype, jnp.floating):
-        raise DeclarationError(f"embed gives {shape}, not one vector of real numbers for a task's images. Change it.")
+        raise DeclarationError(f"embed returns {shape}, but must return one vector of real numbers. Change embed.")
     return shape.shape[0]
 
 
@@ -57,7 +57,7 @@ def observe(
 
 
 def gate_input(moments: ImageMoments, image: Float[Array, " p"], params: Params) -> Float[Array, " p"]:
-    """Return the input of the linear gate: the image, under `centre` less the mean of all arrivals, scaled."""
+    """Return the gate's input, the scaled image. With `centre`, the mean of all arrivals is subtracted first."""
     centre = jnp.where(jnp.asarray(params.centre, bool), moments.mean, 0)
     return params.gate_scale * (image - centre)
 
@@ -67,15 +67,15 @@ def total_variance(moments: ImageMoments, time: Int[Array, ""]) -> Float[Array, 
 
 
 def variance(moments: ImageMoments, time: Int[Array, ""]) -> Float[Array, ""]:
-    """Return the mean over elements of their variance across tasks: sigma_0, or its square, in [0, 1/p].
+    """Return an element's variance across tasks, averaged over elements: sigma_0 or its square, in [0, 1/p].
 
-    Elements' variances sum to 1 - |E x|^2 for vectors x of norm 1, so at p = 784 the 0.1 of `edge` is impossible.
+    For vectors x of norm 1 these variances sum to 1 - |E x|^2. So the value 0.1 in `edge` is impossible at p = 784.
 
-    Source: as `mean_image`.
+    Source: Section VI of `edge`, Section 6 of `continual`.
     """
     return total_variance(moments, time) / moments.squares.size
 
 
 def drive(input: Float[Array, " p"], locality: Float[Array, ""], params: Params) -> Float[Array, ""]:
-    """Return kappa = eta |g|^2 |w_t - w_{t-1}|, dimensionless, the move of a task's own gate output in one step."""
+    """Return kappa = eta |g|^2 |w_t - w_{t-1}|, dimensionless, by which a step moves the task's own gate output."""
     return params.learning_rate * jnp.sum(jnp.square(input)) * locality

@@ -1,4 +1,4 @@
-"""Tests of the claims of a preset's figure on networks."""
+"""Tests of the claims about a preset's figure, on networks."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -26,13 +26,13 @@ from moe_theory.verification.verdict import Report, Verdicts
 if TYPE_CHECKING:
     import xarray as xr
 
-THREADS = 2  # seeds that run at once on a CPU
-FILES = ("results.nc", "summary.json", "verdicts.json", "deep.svg")  # of a judgement, in its folder
+THREADS = 2  # seeds that run together on a CPU
+FILES = ("results.nc", "summary.json", "verdicts.json", "deep.svg")  # a judgement's files, in its folder
 
 
 @dataclasses.dataclass(frozen=True)
 class Judgement:
-    """Runs of a preset, and its figure's verdicts.
+    """Runs of a preset, and the verdicts on its figure.
 
     Examples:
         >>> from moe_theory import deep
@@ -42,13 +42,13 @@ class Judgement:
         (True, 0)
     """
 
-    plan: Plan  # as it was run: with the seeds that its last interim analysis had
-    runs: Runs  # by cell: records of every round and seed, (T, ..., B)
-    summary: Summary  # of each cell: final measures, paired differences to a baseline, the gate's drive kappa
-    verdicts: Verdicts  # which name the data; none of a single seed, or of other cells than the figure's
+    plan: Plan  # the plan that ran, with the seeds of its last interim analysis
+    runs: Runs  # records of every round and seed (T, ..., B), by cell
+    summary: Summary  # final measures, paired differences to a baseline and gate drives, by cell
+    verdicts: Verdicts  # none for a single seed, or for other cells than the figure's
 
     def to_xarray(self) -> "xr.Dataset":
-        """Return all records (T, ..., B), over cells, rounds, seeds and possibly experts or classes."""
+        """Return all records (T, ..., B) over cells, rounds, seeds and possibly experts or classes."""
         return runs.dataset(self.plan, self.runs, self.verdicts.source.command)
 
 
@@ -70,18 +70,18 @@ def plan(
     seed: int = 0,
     folder: Path | str | None = None,
 ) -> Plan:
-    """Return a checked request to `judge`: cells with sizes, data, seeds and parameters.
+    """Return a checked request for `judge`, which has cells with sizes, data, seeds and parameters.
 
     Args:
-        preset: its name, or one of your own.
-        data: a data set, or the folder of its files, by default the preset's, for digits only.
-        network: of the experts: a key of `networks.NETWORKS`.
-        epochs, samples, batch: of an expert on a task: passes, training images, images of a gradient step.
-        rounds, experts, classes: T, the compared numbers M, and the classes that are tasks.
-        test_images: number of these, evenly spread.
-        reading, settings: choices where the papers are silent, and parameters by name over the preset's.
-        replicates: seeds for each cell.
-        folder: where runs are saved, if anywhere, to resume from.
+        preset: the preset's name, or your own preset.
+        data: a data set, or the folder of its files. The default is the preset's data set, if these are the digits.
+        network: the experts' network, a key of `networks.NETWORKS`.
+        epochs, samples, batch: passes, training images, and images per gradient step of an expert on a task.
+        rounds, experts, classes: T, the numbers M to compare, and the classes that become tasks.
+        test_images: number of test images, which are evenly spread.
+        reading, settings: choices that the papers leave open, and parameters by name that replace the preset's.
+        replicates: number of seeds for each cell.
+        folder: the folder in which runs are saved and from which they resume, if any.
     Raises: UnknownNameError, InvalidValueError, MissingError, DataError, DeclarationError or OutputError.
 
     Examples:
@@ -102,7 +102,7 @@ def plan(
     )
     if isinstance(reading, str) and reading not in READINGS:
         raise unknown_name("reading", reading, READINGS)
-    images = _images(resized_preset, data)  # last: it may take long
+    images = _images(resized_preset, data)  # last, because it may take long
     return Plan(
         preset=resized_preset,
         reading=READINGS[reading] if isinstance(reading, str) else reading,
@@ -124,16 +124,16 @@ def _images(preset: Preset, data: DataSet | Path | str | None) -> DataSet:
 
 
 def judge(plan: Plan, *, progress: Progress = automatic, command: str | None = None) -> Judgement:
-    """Run a plan and test the claims of its preset's figure on it.
+    """Run a plan, and test the claims about its preset's figure.
 
-    The claims share one error. A single seed gives no verdicts, and few seeds leave most INCONCLUSIVE. An interim
+    The claims share one error. A single seed gives no verdicts, and with few seeds most stay INCONCLUSIVE. An interim
     analysis follows each of `plan.looks`, and runs end once every claim is decided. Saved runs are not repeated.
 
     Args:
-        progress: where to report, by default standard error.
+        progress: a listener. By default progress goes to standard error.
         command: the command that repeats the verdicts, by default this call.
-    Raises: InvalidValueError for diverging experts, OutputError for an unwritable folder, or InvalidValueError,
-        DeclarationError and UnknownNameError for a plan changed by hand.
+    Raises: InvalidValueError for diverging experts. OutputError if the folder cannot be written. InvalidValueError,
+        DeclarationError or UnknownNameError for a plan that was changed by hand.
 
     Examples:
         >>> from moe_theory import deep
@@ -143,7 +143,7 @@ def judge(plan: Plan, *, progress: Progress = automatic, command: str | None = N
     """
     tests = _tests(plan)
     records = {}
-    threads = min(THREADS, available_cores()) if backend() == "cpu" else 1  # another device is busy with one seed
+    threads = min(THREADS, available_cores()) if backend() == "cpu" else 1  # one seed fills another device
     with shown(progress) as listener:
         for first, last in zip((0, *plan.looks), plan.looks, strict=False):
             records = runs.joined(records, runs.run_plan(plan, listener, threads, range(first, last)))
@@ -194,7 +194,7 @@ def _report(plan: Plan, tests: list[SequentialTest], command: str) -> Report:
 def resized(
     preset: Preset, experts: Sequence[int] | None, classes: Sequence[int] | None, **sizes: int | str | None
 ) -> Preset:
-    """Return the preset with other sizes of `Dims`, and batches within the samples."""
+    """Return the preset with other sizes in `Dims`, and batches that are not larger than the samples."""
     experts = tuple(preset.experts if experts is None else experts)
     classes = tuple(preset.classes if classes is None else classes)
     if not experts or len(set(experts)) < len(experts):
@@ -211,11 +211,10 @@ def resized(
 
 
 def thinned(data: DataSet, default: int | None, test_images: int | None) -> DataSet:
-    """Return the data set with `test_images` test images, evenly spread (None: all)."""
     total = len(data.test.labels)
     if test_images is not None and not 1 <= test_images <= total:
         raise InvalidValueError(
-            f"test_images={test_images} must be in 1..{total}, as many as {data.title} has. Change test_images.",
+            f"test_images={test_images} must be in 1..{total}, because {data.title} has no more. Change test_images.",
             argument="test_images",
         )
     number = min(test_images or default or total, total)

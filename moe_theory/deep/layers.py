@@ -1,4 +1,4 @@
-"""Layers of networks on images (n, height, width, channels)."""
+"""Layers of networks for images (n, height, width, channels)."""
 
 import functools
 import itertools
@@ -22,7 +22,7 @@ def convolve(
     stride: int = 1,
     way: Way = "platform",
 ) -> Float[Array, "n rows columns o"]:
-    """Return the cross-correlation (convolution in networks) of images, zero-padded by half a kernel."""
+    """Return the cross-correlation of images, which networks call convolution, zero-padded by half a kernel."""
     rows, columns = ((side - 1) // 2 for side in kernel.shape[:2])
     ways: dict[str, Callable] = {
         name: functools.partial(form, stride=stride, padding=(rows, columns))
@@ -83,9 +83,7 @@ class RunningStatistics(NamedTuple):
 
 
 class Normalization(NamedTuple):
-    """Functions `begin(channels)`: statistics, and `apply(values, affine, statistics, is_training)`: values and
-    statistics.
-    """
+    """Functions begin(channels) -> statistics, and apply(values, affine, statistics, is_training) -> both."""
 
     begin: Callable[[int], PyTree]
     apply: Callable[[Float[Array, "n h w c"], Affine, PyTree, bool], tuple[Float[Array, "n h w c"], PyTree]]
@@ -94,7 +92,7 @@ class Normalization(NamedTuple):
 def batch_normalized(
     values: Float[Array, "n h w c"], affine: Affine, running: RunningStatistics, is_training: bool
 ) -> tuple[Float[Array, "n h w c"], RunningStatistics]:
-    """Normalise each channel by its mean and variance, of the batch in training, else the running ones.
+    """Normalise each channel by the mean and variance of the batch in training, and otherwise by the running ones.
 
     Source: Ioffe and Szegedy, "Batch Normalization" (2015), Algorithms 1 and 2.
     """
@@ -103,7 +101,7 @@ def batch_normalized(
     count = values.shape[0] * values.shape[1] * values.shape[2]
     if count == 1:
         raise InvalidValueError(
-            "a batch of 1 image, 1 x 1 here, must have more than one value a channel: BatchNorm would make every "
+            "a batch of 1 image with 1 x 1 pixels here has only one value per channel, so BatchNorm would make every "
             "value 0. Raise the batch size, or use larger images."
         )
     mean = jnp.mean(values, axis=(0, 1, 2))
@@ -113,7 +111,7 @@ def batch_normalized(
 
 
 def group_normalized(values: Float[Array, "n h w c"], affine: Affine, num_groups: int) -> Float[Array, "n h w c"]:
-    """Normalise groups of neighbouring channels of each image by their own mean and biased variance.
+    """Normalise groups of neighbouring channels in each image by their mean and biased variance.
 
     Source: Wu and He, "Group Normalization" (2018), Eqs. (1), (2), (7).
     """
@@ -123,7 +121,7 @@ def group_normalized(values: Float[Array, "n h w c"], affine: Affine, num_groups
     return _standardized(grouped, *moments).reshape(values.shape) * affine.scale + affine.shift
 
 
-@functools.cache  # equal settings give the same functions, so that their networks are equal too
+@functools.cache  # equal settings give the same functions, so their networks are equal
 def batches() -> Normalization:
     return Normalization(lambda channels: RunningStatistics(jnp.zeros(channels), jnp.ones(channels)), batch_normalized)
 
@@ -145,7 +143,7 @@ def _moved(running: Array, batch: Array) -> Array:
 
 
 def he_kernels(key: Key[Array, ""], shapes: Sequence[tuple[int, ...]]) -> list[Float[Array, "..."]]:
-    """Draw normal entries of mean 0 and variance 2 / fan-in, for kernels whose last axis is the outputs.
+    """Draw normal entries with mean 0 and variance 2 / fan-in, for kernels with outputs on the last axis.
 
     Source: He, Zhang, Ren and Sun, "Delving Deep into Rectifiers" (2015), Eq. (10).
     """

@@ -1,9 +1,9 @@
-"""The experts' networks, from images (n, height, width, channels) to outputs before the sigmoid or softmax, by name:
+"""The experts' networks by name. They map images (n, height, width, channels) to outputs before sigmoid or softmax.
 
-- "five-layer": of the MNIST experiment, with 16 and 32 channels, 128 and 64 units (widths are ours).
+- "five-layer": the network of the MNIST experiment, with 16 and 32 channels, 128 and 64 units (the widths are ours).
 - "five-layer-small": 8 and 16 channels, 32 and 16 units, for digits of 8 x 8.
-- "resnet18": the standard one for 32 x 32 (64 to 512 channels, two blocks each, BatchNorm), whose stem halves 64 x 64.
-- "resnet18-small": for 8 x 8, a ResNet of 6 layers: 8 and 16 channels, one block each, GroupNorm of 4 groups.
+- "resnet18": the standard network for 32 x 32 (64 to 512 channels, two blocks each, BatchNorm). It halves 64 x 64.
+- "resnet18-small": a ResNet of 6 layers for 8 x 8, with 8 and 16 channels, one block each, and GroupNorm of 4 groups.
 - "mlp": one hidden layer of 32 units.
 """
 
@@ -31,27 +31,27 @@ from moe_theory.deep.layers import (
 
 __all__ = ["NETWORKS", "Network", "Weights", "adapted", "mlp"]
 
-Stack = TypeVar("Stack")  # weights of M experts, or what else there is of each: leaves (M, ...)
+Stack = TypeVar("Stack")  # weights or other values of M experts, with leaves (M, ...)
 _KERNEL_SIDE = 3
 _POOL_SIDE = 2
 
 
 class Weights(NamedTuple):
-    """Weights of one network, or with leaves (M, ...) of a stack of M."""
+    """Weights of one network, or of a stack of M networks with leaves (M, ...)."""
 
-    params: PyTree  # trained
-    statistics: PyTree  # running means and variances of BatchNorm; () where a network has none
+    params: PyTree  # trained parameters
+    statistics: PyTree  # running means and variances of BatchNorm, or ()
 
 
 @dataclass(frozen=True)
 class Network:
-    """Two pure functions and a name, hashable.
+    """Two pure functions and a name. Networks are hashable.
 
-    Outputs are before the sigmoid (of one output) or the softmax (of several).
+    Outputs are before the sigmoid if there is one output, and before the softmax if there are several.
     """
 
     name: str
-    # (key, (height, width, channels), number of outputs): He initialisation
+    # (key, (height, width, channels), number of outputs) -> weights by He initialisation
     init: Callable[[Key[Array, ""], tuple[int, int, int], int], Weights]
     # (weights, images, is training) -> outputs and new statistics
     apply: Callable[[Weights, Float[Array, "n h w c"], bool], tuple[Float[Array, "n outputs"], PyTree]]
@@ -60,14 +60,14 @@ class Network:
 def stacked(
     network: Network, key: Key[Array, ""], num_experts: int, shape: tuple[int, int, int], num_outputs: int
 ) -> Weights:
-    """Return M networks as one tree, leaves (M, ...), where expert m has the key `fold_in(key, m)` for every M."""
+    """Return M networks as one tree with leaves (M, ...). For every M, expert m has the key `fold_in(key, m)`."""
     keys = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(key, jnp.arange(num_experts))
-    # Not vectorised: results of vectorised code may depend on M.
+    # A loop, because results of vectorised code may depend on M.
     return jax.lax.map(lambda key: network.init(key, shape, num_outputs), keys)
 
 
 def expert(stack: Stack, index: Int[Array, ""]) -> Stack:
-    """Return expert `index` of a stack, clipped to [0, M)."""
+    """Return expert `index` of a stack. The index is clipped to [0, M)."""
     last = num_experts(stack) - 1
     return jax.tree.map(
         lambda leaf: jax.lax.dynamic_index_in_dim(leaf, jnp.clip(index, 0, last), keepdims=False), stack
@@ -75,7 +75,7 @@ def expert(stack: Stack, index: Int[Array, ""]) -> Stack:
 
 
 def with_expert(stack: Stack, index: Int[Array, ""], one: Stack) -> Stack:
-    """Return the stack with `one` as its expert `index`. An index outside [0, M) changes nothing."""
+    """Return the stack with `one` as expert `index`, or unchanged if the index is outside [0, M)."""
     last = num_experts(stack) - 1
     exists = (index >= 0) & (index <= last)
 
@@ -86,12 +86,10 @@ def with_expert(stack: Stack, index: Int[Array, ""], one: Stack) -> Stack:
 
 
 def num_experts(stack: PyTree) -> int:
-    """Return M of a stack with leaves (M, ...)."""
     return jax.tree.leaves(stack)[0].shape[0]
 
 
 def num_parameters(weights: Weights) -> int:
-    """Return the number of trained parameters (of a stack: of all experts)."""
     return sum(leaf.size for leaf in jax.tree.leaves(weights.params))
 
 
@@ -102,7 +100,7 @@ def squared_distance(one: PyTree, other: PyTree) -> Float[Array, ""]:
 
 
 def check(network: Network, shape: tuple[int, int, int], num_outputs: int) -> None:
-    """Raise DeclarationError unless a network gives `num_outputs` outputs of an image of this shape."""
+    """Raise DeclarationError unless a network returns `num_outputs` outputs for an image of this shape."""
     images = jax.ShapeDtypeStruct((2, *shape), jnp.result_type(float))
     try:
         weights = jax.eval_shape(lambda: network.init(jax.random.key(0), shape, num_outputs))
@@ -110,15 +108,14 @@ def check(network: Network, shape: tuple[int, int, int], num_outputs: int) -> No
             lambda weights, images: network.apply(weights, images, True)[0], weights, images
         ).shape
     except InvalidValueError:
-        raise  # which says what does not fit
-    except Exception as failure:  # whatever a user's network raises
+        raise  # its message says what does not fit
+    except Exception as failure:  # anything that a user's network raises
         raise DeclarationError(
-            f"network {network.name} fails on images of shape {shape}: {described(failure)}. Change it."
+            f"network {network.name} fails on images of shape {shape}: {described(failure)}. Change the network."
         ) from failure
     if output_shape != (2, num_outputs):
         raise DeclarationError(
-            f"network {network.name} gives outputs of shape {output_shape} of 2 images, not (2, {num_outputs}). "
-            "Change it."
+            f"network {network.name} returns outputs of shape {output_shape} for 2 images, not (2, {num_outputs})."
         )
 
 
@@ -127,10 +124,10 @@ def adapted(
     init: Callable[[Key[Array, ""], Float[Array, "n h w c"], int], PyTree],
     apply: Callable[[PyTree, Float[Array, "n h w c"]], Float[Array, "n outputs"]],
 ) -> Network:
-    """Return a network of another library, by its two functions.
+    """Return a network of another library, made from its two functions.
 
     Args:
-        init: (key, an image (1, h, w, c), number of outputs) -> its weights, all trained.
+        init: (key, an image (1, h, w, c), number of outputs) -> weights, which are all trained.
         apply: (weights, images) -> outputs before the sigmoid or softmax.
 
     Examples:
@@ -161,9 +158,9 @@ class _Layer(NamedTuple):
     bias: Float[Array, " o"]
 
 
-@functools.cache  # the same arguments give the same network, so that programs are reused
+@functools.cache  # equal arguments give the same network, so programs are reused
 def mlp(name: str, widths: tuple[int, ...]) -> Network:
-    """Return fully connected ReLU layers of these widths on flattened images, and a linear output layer.
+    """Return a network with fully connected ReLU layers of these widths on flattened images, and a linear output layer.
 
     Examples:
         >>> import moe_theory as mt
@@ -184,9 +181,9 @@ def mlp(name: str, widths: tuple[int, ...]) -> Network:
 
 @functools.cache
 def five_layer(name: str, channels: tuple[int, int], widths: tuple[int, int]) -> Network:
-    """Return two convolutions, the first max-pooled at stride 2, and three fully connected layers, under ReLUs.
+    """Return a network with two convolutions, of which the first is max-pooled at stride 2, and three dense layers.
 
-    Kernels are 3 x 3, padded, so that 8 x 8 digits are enough.
+    Activations are ReLUs. Kernels are 3 x 3 and padded, so 8 x 8 digits are large enough.
 
     Source: Appendix A.4 of `continual`.
     """
@@ -195,8 +192,8 @@ def five_layer(name: str, channels: tuple[int, int], widths: tuple[int, int]) ->
         height, width, num_channels = shape
         if min(height, width) < _POOL_SIDE:
             raise InvalidValueError(
-                f"images of {height} x {width} pixels must be at least {_POOL_SIDE} x {_POOL_SIDE}: {name!r} pools "
-                "them. Use larger images, or another network."
+                f"images of {height} x {width} pixels must be at least {_POOL_SIDE} x {_POOL_SIDE}, because {name!r} "
+                "pools them. Use larger images, or another network."
             )
         num_places = (height // _POOL_SIDE) * (width // _POOL_SIDE) * channels[1]
         kernels = [(_KERNEL_SIDE, _KERNEL_SIDE, num_channels, channels[0]), (_KERNEL_SIDE, _KERNEL_SIDE, *channels)]
@@ -204,7 +201,7 @@ def five_layer(name: str, channels: tuple[int, int], widths: tuple[int, int]) ->
 
     def apply(weights: Weights, images: Float[Array, "n h w c"], is_training: bool) -> tuple[Array, tuple[()]]:
         first, second, *dense = weights.params
-        # ReLU and maximum commute: after pooling there are a quarter as many values.
+        # ReLU commutes with the maximum, and after pooling there are a quarter as many values.
         values = jax.nn.relu(max_pool(convolve(images, first.kernel) + first.bias, _POOL_SIDE))
         values = jax.nn.relu(convolve(values, second.kernel) + second.bias)
         return _dense(values, dense), ()
@@ -227,7 +224,7 @@ def _dense(values: Array, layers: tuple[_Layer, ...] | list[_Layer]) -> Float[Ar
     return jnp.matmul(values, layers[-1].kernel) + layers[-1].bias
 
 
-LARGE = 64  # pixels a side from which on the stem has stride 2: the cost is then that of half the side
+LARGE = 64  # pixels per side from which the stem has stride 2, so that the cost is that of half the side
 
 
 class _Normed(NamedTuple):
@@ -238,7 +235,7 @@ class _Normed(NamedTuple):
 class _Block(NamedTuple):
     first: _Normed
     second: _Normed
-    shortcut: _Normed | None  # None where a block keeps channels and size
+    shortcut: _Normed | None  # None if a block keeps channels and size
 
 
 class _Params(NamedTuple):
@@ -247,15 +244,16 @@ class _Params(NamedTuple):
     last: _Layer
 
 
-@functools.cache  # the same arguments give the same network, so that programs are reused
+@functools.cache  # equal arguments give the same network, so programs are reused
 def resnet(name: str, widths: tuple[int, ...], num_blocks: int, normalization: Normalization) -> Network:
-    """Return a residual network for images of 8 x 8 to 64 x 64: stem, basic blocks, mean over pixels, linear layer.
+    """Return a residual network for 8 x 8 to 64 x 64 pixels, with stem, basic blocks, mean over pixels and linear
+    layer.
 
-    Each width has `num_blocks` blocks, the first with stride 2 for every width but the first. Where size or channels
-    change, the shortcut is a normalised 1 x 1 convolution, and halved sides are rounded up.
+    Each width has `num_blocks` blocks. Except at the first width, the first block has stride 2. If size or channels
+    change, the shortcut is a normalised 1 x 1 convolution. Halved sides are rounded up.
 
-    Source: He, Zhang, Ren and Sun, "Deep Residual Learning for Image Recognition" (2016), Sec. 3.3 and, for small
-        images, 4.2: a stem of 3 x 3 at stride 1 without max pooling.
+    Source: He, Zhang, Ren and Sun, "Deep Residual Learning for Image Recognition" (2016), Sec. 3.3, and for small
+        images Sec. 4.2, where the stem is 3 x 3 with stride 1 and without max pooling.
     """
     places = list(itertools.product(range(len(widths)), range(num_blocks)))
     channels = [widths[stage] for stage, _ in places]
@@ -303,7 +301,7 @@ def resnet(name: str, widths: tuple[int, ...], num_blocks: int, normalization: N
     return Network(name, init, apply)
 
 
-# The networks by name, as above.
+# The package's networks by name.
 NETWORKS: dict[str, Network] = {
     network.name: network
     for network in (
@@ -317,10 +315,10 @@ NETWORKS: dict[str, Network] = {
 
 
 def register(network: Network) -> Network:
-    """Make a network known by its name to `Dims` and `moe_theory.deep.plan`, in place of your earlier one of this name.
+    """Register a network by name for `Dims` and `moe_theory.deep.plan`. It replaces your earlier one of this name.
 
-    Returns: the argument.
-    Raises: InvalidValueError for a name of the package.
+    Returns: the network.
+    Raises: InvalidValueError if the package uses the name.
 
     Examples:
         >>> from moe_theory import deep
@@ -329,7 +327,7 @@ def register(network: Network) -> Network:
         'wide'
     """
     if network.name in _BUILT_IN:
-        raise InvalidValueError(f"{network.name!r} is built in. Give yours another name.")
+        raise InvalidValueError(f"{network.name!r} is built in. Choose another name for your network.")
     NETWORKS[network.name] = network
     return network
 

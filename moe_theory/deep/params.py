@@ -1,17 +1,17 @@
-"""Static shapes, traced parameters and readings of the deep experiments, where the papers are silent.
+"""Static shapes, traced parameters, and readings for choices that the papers leave open.
 
 | open in the papers | parameter |
 | --- | --- |
-| whether all of a task's images show its class, or half of them | `positive_share` |
-| whether experts tell one class from the rest, or all K apart | `multi_class` |
-| training loss (only the test error is said to be squared) | `squared_loss` |
+| whether all or half of a task's images show its class | `positive_share` |
+| whether experts distinguish one class from the rest, or all K classes | `multi_class` |
+| training loss (the papers say only that the test error is squared) | `squared_loss` |
 | whether the mean image is centred before it is the gate's input | `centre` |
 | scale of the gate's input | `gate_scale` |
 | whether the locality loss is the norm of the change of all parameters, or per parameter | `per_parameter` |
-| delays of servers, of which only d_u = 4 is given | `min_execution_delay`, `max_execution_delay`, ... |
+| delays of servers (only d_u = 4 is given) | `min_execution_delay`, `max_execution_delay`, ... |
 | eta, alpha, lambda and Gamma | `learning_rate`, `balance_weight`, `perturbation_scale`, `termination_threshold` |
 
-The outcome depends most on `gate.drive`, kappa = eta |g|^2 |w_t - w_{t-1}|, printed by runs.
+The outcome depends most on `gate.drive`, which is kappa = eta |g|^2 |w_t - w_{t-1}|. Runs print it.
 """
 
 import dataclasses
@@ -49,9 +49,9 @@ BETWEEN = "a delay is between them"
 
 @dataclasses.dataclass(frozen=True)
 class Dims:
-    """Static shapes for which a program is compiled, of which `max_experts` and `max_rounds` only pad.
+    """Static shapes for which a program is compiled. `max_experts` and `max_rounds` only pad arrays.
 
-    Raises: InvalidValueError for sizes below 1, or batches that do not divide the samples, or UnknownNameError for an
+    Raises: InvalidValueError if a size is below 1 or batches do not divide the samples. UnknownNameError for an
         unknown network or optimizer.
 
     Examples:
@@ -62,15 +62,15 @@ class Dims:
     """
 
     max_experts: Size  # largest number of experts M
-    num_classes: Size  # K, the classes that tasks are to recognise
+    num_classes: Size  # K, the number of classes that become tasks
     max_rounds: Size  # T, rounds whose arrivals are stored
-    num_samples: Size = 100  # s, training images of a task
-    num_tests: Size = 100  # test images of a task
+    num_samples: Size = 100  # s, training images per task
+    num_tests: Size = 100  # test images per task
     num_epochs: Size = 20
-    batch_size: Size = 100  # images of a gradient step
+    batch_size: Size = 100  # images per gradient step
     network: str = "mlp"  # a key of `networks.NETWORKS`
-    optimizer: str = SGD  # of an expert, initialised anew for every task
-    compares: bool = False  # whether the cost of moves is remembered, for a baseline in the locality loss
+    optimizer: str = SGD  # the experts' optimizer, which restarts with every task
+    compares: bool = False  # whether costs of moves are stored, for a baseline in the locality loss
 
     def __post_init__(self) -> None:
         constraints.check_sizes(self)
@@ -80,8 +80,7 @@ class Dims:
             raise unknown_name("optimizer", self.optimizer, OPTIMIZERS)
         if self.num_samples % self.batch_size:
             raise InvalidValueError(
-                f"batch_size={self.batch_size} must divide num_samples={self.num_samples}: all batches are of one "
-                "size. Change batch_size.",
+                f"batch_size={self.batch_size} must divide num_samples={self.num_samples}. Change batch_size.",
                 argument="batch_size",
             )
 
@@ -91,20 +90,20 @@ class Dims:
 
     @property
     def servers(self) -> edge.Dims:
-        """Sizes for the distributions of delays of `edge`, with the number of servers."""
+        """Sizes for the delay distributions of `edge`, which contain the number of servers."""
         return edge.Dims(self.max_experts, num_tasks=1, num_features=2, num_samples=1)
 
     @property
     def num_steps(self) -> int:
-        """Gradient steps of an expert on one task."""
+        """The number of gradient steps of an expert on one task."""
         return self.num_epochs * (self.num_samples // self.batch_size)
 
 
 @with_known_names
 class Params(NamedTuple):
-    """Parameters that a user sweeps, each a leaf that may be traced.
+    """Parameters that a user can sweep. Each is a leaf that may be traced.
 
-    As Algorithm 1 of `edge` has no auxiliary loss, no termination and the plain norm, `deep.edge` ignores
+    Algorithm 1 of `edge` has no auxiliary loss, no termination, and the plain norm. So `deep.edge` ignores
     `balance_weight`, `termination_threshold`, `terminate`, `accumulate_flags` and `locality_power`.
 
     Examples:
@@ -114,27 +113,27 @@ class Params(NamedTuple):
     """
 
     num_experts: Annotated[Count, PaddedTo("max_experts")] = 4  # M
-    learning_rate: GateStep = 0.5  # eta, of the gates
+    learning_rate: GateStep = 0.5  # eta, the gates' step size
     balance_weight: NonNegative = 0.5  # alpha of the auxiliary loss
     perturbation_scale: NonNegative = 0.3  # lambda of the routing noise
     termination_threshold: NonNegative = 0.3  # Gamma
-    terminate: Flag = True  # whether the updates of the gates are terminated
-    accumulate_flags: Flag = True  # whether a convergence flag I(m), once set, stays set
+    terminate: Flag = True  # whether updates of the gates end
+    accumulate_flags: Flag = True  # whether a convergence flag I(m) stays set
     locality_power: Power = 1.0  # q of |w_t - w_{t-1}|^q
-    per_parameter: Flag = False  # whether that norm is divided by the root of the number of parameters
-    gate_scale: Positive = 10.0  # factor of the normalised mean image
-    centre: Flag = True  # whether the running mean of the arrivals is subtracted from it
-    expert_rate: NonNegative = 0.1  # step size of an expert, in the first round
-    final_rate: NonNegative = 0.1  # and in the last one, along a cosine
+    per_parameter: Flag = False  # whether this norm is divided by the root of the number of parameters
+    gate_scale: Positive = 10.0  # factor on the normalised mean image
+    centre: Flag = True  # whether the running mean of the arrivals is subtracted from this image
+    expert_rate: NonNegative = 0.1  # an expert's step size in the first round
+    final_rate: NonNegative = 0.1  # its step size in the last round, after a cosine
     num_rounds: Count = 60  # T, period of the cosine
     weight_decay: NonNegative = 0.0
-    positive_share: Share = 0.5  # of a task's images, those of its class
-    multi_class: Flag = False  # whether experts classify among the K classes, or tell one class from the rest
-    incremental: Flag = False  # whether the classes arrive one after the other, T / K rounds each, or at random
-    squared_loss: Flag = False  # whether experts minimise the squared error, or the cross entropy
-    baseline_weight: Part = 0.0  # of the baseline in the locality loss, `core.baseline.repaired`; the papers' is 0
-    policy: CountOrZero = 0  # which of a system's policies routes: adaptive, nearest, fastest, uniform
-    gate_lag: GateLag = 1  # rounds from a completion to its gate step
+    positive_share: Share = 0.5  # share of a task's images that show its class
+    multi_class: Flag = False  # whether experts distinguish all K classes, or one class from the rest
+    incremental: Flag = False  # whether classes arrive one after the other for T / K rounds each, or at random
+    squared_loss: Flag = False  # whether experts minimise the squared error or the cross entropy
+    baseline_weight: Part = 0.0  # weight of the baseline `core.baseline.repaired` in the locality loss, 0 in the papers
+    policy: CountOrZero = 0  # index of the policy, which is adaptive, nearest, fastest or uniform
+    gate_lag: GateLag = 1  # rounds between a completion and its gate step
     min_transfer_delay: Annotated[Delay, AtMost("max_transfer_delay", BETWEEN)] = 0  # rounds
     max_transfer_delay: Delay = 0
     min_execution_delay: Annotated[Delay, AtMost("max_execution_delay", BETWEEN)] = 4
@@ -142,12 +141,12 @@ class Params(NamedTuple):
 
     @property
     def num_active(self) -> int:
-        """Experts that learn a task."""
+        """The number of experts that learn a task."""
         return 1
 
     @property
     def delays(self) -> edge.Params:
-        """Parameters of `edge` for its distributions of delays."""
+        """The parameters of `edge` for its delay distributions."""
         return edge.Params(
             num_experts=self.num_experts,
             min_transfer_delay=self.min_transfer_delay,
@@ -160,12 +159,11 @@ class Params(NamedTuple):
 def check_params(dims: Dims, params: Params, num_classes: int | None = None) -> None:
     if num_classes not in (None, dims.num_classes):
         raise InvalidValueError(
-            f"num_classes={dims.num_classes} must be the number of classes that tasks recognise, {num_classes}. "
-            "Change num_classes.",
+            f"num_classes={dims.num_classes} must be {num_classes}, the number of tasks' classes. Change num_classes.",
             argument="num_classes",
         )
     values = constraints.check(params, dims)
-    check_edge_params(dims.servers, params.delays)  # no delay of 0 rounds
+    check_edge_params(dims.servers, params.delays)  # refuses delays of 0 rounds
     share = float(values.get("positive_share", 1))
     for name in ("num_samples", "num_tests"):
         number = getattr(dims, name)
@@ -177,13 +175,13 @@ def check_params(dims: Dims, params: Params, num_classes: int | None = None) -> 
             )
     if values.get("multi_class") and share < 1:
         raise InvalidValueError(
-            f"multi_class needs positive_share=1, not {share}: images of other classes have no label. Raise "
+            f"multi_class needs positive_share=1, not {share}, because images of other classes have no label. Raise "
             "positive_share to 1.",
             argument="multi_class",
         )
     if values.get("baseline_weight") and not dims.compares:
         raise InvalidValueError(
-            f"baseline_weight={values['baseline_weight']} needs room for what moves have cost. Set Dims.compares.",
+            f"baseline_weight={values['baseline_weight']} needs stored costs of moves. Set Dims.compares.",
             argument="baseline_weight",
         )
     if values.get("multi_class") and dims.num_classes == 1:
@@ -193,7 +191,7 @@ def check_params(dims: Dims, params: Params, num_classes: int | None = None) -> 
 
 
 _AMONG = {"positive_share": 1.0, "multi_class": True}
-# The readings by name; the first has the defaults of `Params`.
+# The readings by name. The first has the defaults of `Params`.
 READINGS: dict[str, Reading] = {
     name: Reading(name, summary, Params(), choices)
     for name, summary, choices in (

@@ -1,4 +1,4 @@
-"""The papers' deep experiments, each with a small version on scikit-learn's digits."""
+"""The papers' deep experiments. Each has a small version on scikit-learn's digits."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -21,39 +21,39 @@ SMALL = "-small"  # suffix of the small versions
 
 @dataclasses.dataclass(frozen=True)
 class Preset:
-    """An experiment of a paper: data, sizes, and cells."""
+    """An experiment of a paper, with data, sizes and cells."""
 
     name: str
-    where: str  # "Fig. 5", of `paper`
+    where: str  # its place in `paper`, such as "Fig. 5"
     paper: str  # CONTINUAL or EDGE
-    data: str  # a key of `datasets.DATASETS`, read unless a plan has other data
+    data: str  # a key of `datasets.DATASETS`, used unless a plan has other data
     classes: tuple[int, ...]
-    experts: tuple[int, ...]  # the numbers M that are compared
+    experts: tuple[int, ...]  # the numbers M to compare
     dims: Dims
-    choices: Mapping[str, Any]  # parameters other than a reading's
-    scales: tuple[float, ...] = ()  # of the gate's input, where cells differ in it too
+    choices: Mapping[str, Any]  # parameters that differ from a reading's
+    scales: tuple[float, ...] = ()  # scales of the gate's input, if cells differ in it
     others: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)  # further cells
-    test_images: int | None = None  # of the data set, evenly spread, that experts are evaluated on; None for all
+    test_images: int | None = None  # number of evenly spread test images for evaluation, or None for all
 
     def __hash__(self) -> int:
         return hash(self.name)
 
     @property
     def num_rounds(self) -> int:
-        """T."""
+        """T, the number of rounds."""
         return self.dims.max_rounds
 
     @property
     def replicates(self) -> int:
-        """Default number of seeds: the fewest that can show a majority, more for a small version."""
+        """The default number of seeds, which can just show a majority. A small version has more."""
         if self.name.endswith(SMALL):
             return 32
         return 12
 
     def cells(self) -> dict[str, dict[str, Any]]:
-        """Parameters by the name of the cell.
+        """The parameters by cell.
 
-        Cells are experts with and without termination, by gate scale, or servers under every policy.
+        Cells are experts with and without termination for each gate scale, or servers under every policy.
         """
         fixed = {**self.choices, "num_rounds": self.num_rounds}
         cells = {}
@@ -73,7 +73,7 @@ class Preset:
         return cells | {name: {**fixed, **first, **changes} for name, changes in self.others.items()}
 
     def system(self, source: Source) -> System:
-        """Return the system that all cells run, on a data set or a function that reads it.
+        """Return the system of all cells, for a data set or a function that reads it.
 
         Source: Algorithm 1 of the preset's paper.
         """
@@ -105,22 +105,21 @@ def preset(name: str) -> Preset:
     return PRESETS[name]
 
 
-# Scales at which gate steps balance the locality losses of these experts; the papers give none.
+# Scales at which gate steps balance the locality losses of these experts. The papers give none.
 _GATE = {"gate_scale": 20.0}
 _EDGE = {"learning_rate": 0.2, "perturbation_scale": 0.1, "gate_scale": 80.0}
-# Appendices A.3, A.5 and A.6 of `continual`: Adam from 5e-4 to 1e-6 along a cosine, weight decay 0.005, 5 epochs.
+# Appendices A.3, A.5 and A.6 of `continual` use Adam from 5e-4 to 1e-6 along a cosine, weight decay 0.005 and 5 epochs.
 _ADAM = {**_GATE, "expert_rate": 5e-4, "final_rate": 1e-6, "weight_decay": 0.005}
 _SMALL_ADAM = {**_GATE, "expert_rate": 1e-2, "final_rate": 1e-3, "weight_decay": 0.005}
 _SGD = {"expert_rate": 0.2, "final_rate": 0.2}
-# Scales of the gate's input, with kappa below and above the range in which the router freezes.
+# Scales of the gate's input at which kappa is below and above the range where the router freezes.
 WEAK = 20.0
 STRONG = 100.0
 
-# The classes that Appendix A.5 names: telephone, bee, mountain, bear, turtle, tractor. Its numbers are those of others.
+# Telephone, bee, mountain, bear, turtle and tractor, as Appendix A.5 names them. Its numbers are of other classes.
 _SIX = (86, 6, 49, 3, 93, 89)
 _DIGITS = (1, 4, 7)
 _SIX_TINY = (20, 50, 83, 145, 168, 179)
-# The classes of the small versions.
 _EVEN = (0, 2, 4, 6, 8, 9)
 _ODD = (1, 3, 5, 7, 8, 9)
 
@@ -139,7 +138,6 @@ def _mlp(rounds: int) -> Dims:
 
 _PLAIN = {"baseline_weight": 0.0}
 
-# Algorithm 1 against a baseline in its locality loss.
 _AGAINST = {
     "M = 4, baseline": {"num_experts": 4, "terminate": False, "baseline_weight": 1.0},
     "M = 4, baseline and termination": {"num_experts": 4, "baseline_weight": 1.0},
@@ -202,14 +200,14 @@ _ALL = (
     Preset("gate-drive-small", "Sec. 6", CONTINUAL, "digits", _DIGITS, (4,), Dims(7, 3, 60), {}, (WEAK, STRONG)),
 )  # fmt: skip
 
-# The presets by name: those of the papers, then their small versions.
+# The papers' presets by name, followed by their small versions.
 PRESETS: dict[str, Preset] = {preset.name: preset for preset in _ALL}
 SMALL_PRESETS = tuple(preset for preset in _ALL if preset.name.endswith(SMALL))
 
 
 class PrintedTable(NamedTuple):
     where: str
-    accuracies: Mapping[str, float]  # in [0, 1], by the names of a preset's cells
+    accuracies: Mapping[str, float]  # in [0, 1], by a preset's cells
 
 
 def printed(preset: Preset) -> PrintedTable | None:
@@ -217,7 +215,7 @@ def printed(preset: Preset) -> PrintedTable | None:
 
 
 def incremental_accuracy(accuracy: Float[np.ndarray, "T *batch"]) -> Float[np.ndarray, "*batch"]:
-    """Return the mean over t of A_t, the mean accuracy of the tasks up to t (Rebuffi et al., iCaRL, 2017)."""
+    """Return the mean over t of A_t, which is the mean accuracy on the tasks up to t (Rebuffi et al., iCaRL, 2017)."""
     return np.asarray(np.mean(accuracy, axis=0, dtype=np.float64))
 
 

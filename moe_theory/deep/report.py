@@ -1,4 +1,4 @@
-"""Reports of a deep preset's runs."""
+"""Reports of the runs of a deep preset."""
 
 import dataclasses
 import json
@@ -22,13 +22,13 @@ from moe_theory.verification.claim import Runs
 from moe_theory.verification.request import MIN_REPLICATES
 from moe_theory.verification.verdict import Verdict
 
-HEIGHTS = {CONTINUAL: 5.2, EDGE: 3.0}  # of the picture, inches
+HEIGHTS = {CONTINUAL: 5.2, EDGE: 3.0}  # height of the picture in inches
 SCHEMA = "moe-theory/deep/1"
 BEGIN = (
     "M: experts, T: rounds; digits are embedded, other data needs --data DIR",
     "to begin: moe-theory deep continual-mnist-small",
 )
-# Column titles of measures, in this order; those in `COMPARED` have a column of differences too.
+# Column titles of measures, in this order. Measures in `COMPARED` also have a column of differences.
 TITLES = {
     "generalization_error": "error G_T",
     "generalization_error_flushed": "G_T, flushed",
@@ -38,10 +38,10 @@ TITLES = {
 COMPARED = {"generalization_error": "G_T", "accuracy": "accuracy"}
 MEANING = {
     "generalization_error": "G_T: mean-squared test error of all tasks after the last round",
-    "generalization_error_flushed": "flushed: once the tasks in progress are done",
-    "forgetting": "F_T: its rise since each task was learned",
-    "accuracy": "accuracy: on all tasks so far, mean over rounds",
-    "terminated": "ended: rounds after termination of the gate updates",
+    "generalization_error_flushed": "flushed: G_T once the tasks in progress are done",
+    "forgetting": "F_T: rise of the error since each task was learned",
+    "accuracy": "accuracy: mean over rounds of the accuracy on all tasks so far",
+    "terminated": "ended: share of rounds after termination of the gate updates",
     "dropped": "dropped: tasks that found all servers busy",
 }
 
@@ -72,7 +72,7 @@ def heading(plan: Plan) -> str:
 
 
 def tables(summary: Summary) -> list[Markup]:
-    """Return tables of the cells, as mean ± standard error: measures, and paired differences to a baseline."""
+    """Return two tables of the cells, of measures and of paired differences to a baseline, as mean ± standard error."""
     measures = [
         {title: _shown(name, cell.measures[name]) for name, title in TITLES.items() if name in cell.measures}
         for cell in summary.cells
@@ -113,9 +113,8 @@ def _shown(measure: str, estimate: Estimate, sign: str = "") -> str:
 
 
 def magnitudes(summary: Summary) -> tuple[str, str]:
-    """Return sigma_0 and the gate drive."""
     return (
-        f"sigma_0, of an element of the normalised mean images across tasks: variance {summary.variance:.3g}, "
+        f"sigma_0 of an element of the normalised mean images across tasks: variance {summary.variance:.3g}, "
         f"deviation {summary.deviation:.3g}",
         f"κ = eta |g|^2 |w_t - w_(t-1)|: median {summary.drive:.3g}, 95 % below {summary.drive_quantile:.3g} (far "
         "above 10 the first step freezes the router; below 1 it takes many arrivals to specialise)",
@@ -127,14 +126,14 @@ def warnings_of(summary: Summary) -> list[str]:
     least, most = summary.drives
     if summary.drive > most:
         lines.append(
-            f"WARNING: the median of κ, {summary.drive:.3g}, is above {most:g}: experts specialise, but the router "
-            "freezes by itself with its first steps, and termination has little to do. Lower gate_scale to see what "
-            "termination does: κ grows as its square."
+            f"WARNING: the median of κ, {summary.drive:.3g}, is above {most:g}. Experts specialise, but the router "
+            "freezes by itself in its first steps, so termination has little effect. Lower gate_scale to see the "
+            "effect of termination. κ grows like its square."
         )
     if summary.drive < least:
         lines.append(
-            f"WARNING: the median of κ, {summary.drive:.3g}, is below {least:g}: experts hardly specialise in "
-            f"{summary.num_rounds} rounds. Raise gate_scale: κ grows as its square."
+            f"WARNING: the median of κ, {summary.drive:.3g}, is below {least:g}. Experts hardly specialise in "
+            f"{summary.num_rounds} rounds. Raise gate_scale. κ grows like its square."
         )
     for cell in summary.cells:
         if cell.num_unmoved:
@@ -155,10 +154,10 @@ def verdict_warnings(summary: Summary) -> list[str]:
     number = summary.num_replicates
     if number >= MIN_REPLICATES:
         return []
-    few = "one seed decides no claim; none is judged"
+    few = "a single seed cannot decide claims, so there are no verdicts"
     if number > 1:
-        few = f"verdicts from {number} seeds: with fewer than {MIN_REPLICATES} most stay inconclusive"
-    more = f"--replicates {MIN_REPLICATES} resumes, and is a further analysis of the claims, with a separate error."
+        few = f"these are verdicts from {number} seeds, but with fewer than {MIN_REPLICATES} most stay inconclusive"
+    more = f"--replicates {MIN_REPLICATES} resumes, and analyses the claims again with a separate error."
     return [f"WARNING: {few}. {more}"]
 
 

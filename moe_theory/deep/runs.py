@@ -1,7 +1,7 @@
 """Runs of a preset, one for each cell and seed, with checkpoints.
 
-Each run is a row of the store: its records and, until complete, its state. Rounds run in parts of fixed length, so a
-resumed run equals an uninterrupted one bit for bit on one device.
+Each run is a row in the store with its records and, until it is complete, its state. Rounds run in parts of fixed
+length, so on one device a resumed run equals an uninterrupted one bit for bit.
 """
 
 import concurrent.futures
@@ -48,23 +48,22 @@ if TYPE_CHECKING:
     import xarray as xr
 
 EVERY = 10  # rounds between checkpoints
-# Parameters that a paper's system ignores.
 WITHOUT_EFFECT = {
     CONTINUAL: Params._fields[Params._fields.index("policy") :],
     EDGE: ("balance_weight", "termination_threshold", "terminate", "accumulate_flags", "locality_power"),
 }
-PADDED_ROUNDS = 60  # arrays of arrivals are for a multiple of these
-# Dimensions of records with one entry for each expert, and for each class that is a task.
+PADDED_ROUNDS = 60  # arrays of arrivals have a multiple of this length
+# Dimensions of records with an entry per expert, and per class that is a task.
 EXPERT = "expert_index"
 CLASS = "class"
-OF_CLASSES = "class_"  # prefix of records with one entry for each class
+OF_CLASSES = "class_"  # prefix of records with an entry per class
 _RECORD = "record."  # prefix of the names of a record's arrays
-_STATE = "state."  # of a state's
+_STATE = "state."  # prefix of the names of a state's arrays
 
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """A request to run a preset, made by `deep.plan`. Raises: InvalidValueError if it cannot be run."""
+    """A request to run a preset, made by `deep.plan`. Raises: InvalidValueError if it cannot run."""
 
     preset: Preset
     data: DataSet
@@ -72,8 +71,8 @@ class Plan:
     replicates: int
     seed: int = 0
     every: int = EVERY  # rounds between checkpoints
-    folder: Path | None = None  # of the store; None: nothing is stored
-    settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # values or texts; they override the preset
+    folder: Path | None = None  # folder of the store, or None to store nothing
+    settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # values or texts, which override the preset
 
     def __post_init__(self) -> None:
         require(Count, replicates=self.replicates, every=self.every)
@@ -83,17 +82,17 @@ class Plan:
 
     @property
     def setting(self) -> str:
-        """The reading and its settings: "balanced, gate_scale=5"."""
+        """The reading and its settings, such as "balanced, gate_scale=5"."""
         return ", ".join([self.reading.name, *(f"{name}={value}" for name, value in self.settings.items())])
 
     def params(self) -> dict[str, Params]:
-        """Parameters by cell. Raises: InvalidValueError."""
+        """Return parameters by cell. Raises: InvalidValueError."""
         defaults = self.reading.params()
         self.reading.params(**self.settings)  # refuses unknown names
         for name in self.settings:
             reason = ""
             if name in set_by(self.preset):
-                reason = f"{self.preset.name} sets it in each of its cells"
+                reason = f"{self.preset.name} sets it in all cells"
             elif name in WITHOUT_EFFECT[self.preset.paper]:
                 reason = f"the system of {self.preset.paper}, which {self.preset.name} runs, ignores it"
             if reason:
@@ -106,7 +105,7 @@ class Plan:
 
     @property
     def looks(self) -> tuple[int, ...]:
-        """Replicates after which the claims are analysed: all, half of them, and so on down to `MIN_REPLICATES`."""
+        """Numbers of replicates after which claims are analysed: all, half, and so on down to `MIN_REPLICATES`."""
         counts = (self.replicates,)
         while counts[0] // 2 >= MIN_REPLICATES:
             counts = (counts[0] // 2, *counts)
@@ -120,7 +119,7 @@ class Plan:
 
     @functools.cached_property
     def store(self) -> Store | None:
-        """Store of the runs, if there is a folder. Raises: OutputError for an address in place of it."""
+        """The store of the runs, if there is a folder. Raises: OutputError if the folder is an address."""
         if self.folder is None:
             return None
         return Store(self.folder)
@@ -140,7 +139,6 @@ def run_plan(
     num_threads: int = 2,
     replicates: range | None = None,
 ) -> Runs:
-    """Run the cells that are not stored yet, and return all records by cell."""
     cells = plan.params()
     seeds = range(plan.replicates) if replicates is None else replicates
     shared = _Shared(plan, progress)
@@ -159,7 +157,7 @@ def run_plan(
                 records[result.task.place] = result.future.result()
     except BaseException as failure:
         shared.is_stopped.set()
-        if not isinstance(failure, KeyboardInterrupt):  # which does not wait for running parts: they may take minutes
+        if not isinstance(failure, KeyboardInterrupt):  # no wait for running parts, which may take minutes
             runner.stop()
         raise
     rounds = np.arange(1, plan.preset.num_rounds + 1)
@@ -188,7 +186,7 @@ def joined(runs: Runs, more: Runs) -> Runs:
 
 
 def dataset(plan: Plan, runs: Runs, command: str = "") -> "xr.Dataset":
-    import xarray as xr  # takes longer to import than all the rest
+    import xarray as xr  # takes longer to import than everything else
 
     first = next(iter(runs.values()))
     variables = {}
@@ -219,7 +217,7 @@ def dataset(plan: Plan, runs: Runs, command: str = "") -> "xr.Dataset":
 
 class RunCheckpoint(NamedTuple):
     records: dict[str, Shaped[np.ndarray, "done ..."]]
-    state: list[np.ndarray]  # leaves of the state without its pool; none of a complete run
+    state: list[np.ndarray]  # leaves of the state without its pool. A complete run has none
 
     @property
     def done(self) -> int:
@@ -239,7 +237,7 @@ class _Shared:
     def __init__(self, plan: Plan, progress: Progress) -> None:
         self.plan = plan
         self.progress = progress
-        self.lock = threading.Lock()  # of the progress
+        self.lock = threading.Lock()  # guards the progress
         self.is_stopped = threading.Event()
         self.pool: Pool = on_device(pool_of(plan.data, plan.preset.classes))
         self.system: System = plan.padded.system(plan.data)
@@ -271,7 +269,7 @@ class _Shared:
                 if rounds_done < num_rounds:
                     leaves = jax.tree.leaves(state._replace(pool=None))
                     arrays |= {f"{_STATE}{place}": np.asarray(leaf) for place, leaf in enumerate(leaves)}
-                store.put({store_key: pack(arrays)}, extent=rounds_done)  # unless another process has saved as much
+                store.put({store_key: pack(arrays)}, extent=rounds_done)  # unless another process has saved more
             self.report(cell, replicate, rounds_done, rounds)
         return paper_of(self.plan.preset).Info(**_joined(pieces))
 

@@ -1,4 +1,4 @@
-"""Final measures of each cell of a preset, differences to a baseline, and diagnostics of the router."""
+"""Final measures of a preset's cells, differences to a baseline, and diagnostics of the router."""
 
 import dataclasses
 import math
@@ -19,44 +19,44 @@ from moe_theory.plot import across_replicates
 from moe_theory.runs import Run
 from moe_theory.verification.claim import Runs
 
-LEAST_CHANGE = 1e-3  # |w_t - w_{t-1}| below which an expert is dead
-# Ranges of the median of kappa outside which runs warn: where a router hardly learns, or freezes by itself, which
-# leaves nothing to terminate. Servers terminate nothing, and need more to specialise.
+LEAST_CHANGE = 1e-3  # an expert is dead if |w_t - w_{t-1}| is smaller
+# Runs warn if the median of kappa is outside these ranges. Below, a router hardly learns. Above, it freezes by itself
+# and termination has no effect. Servers do not terminate, and need more to specialise.
 DRIVES = {CONTINUAL: (0.2, FREEZING_DRIVES[1]), EDGE: (FREEZING_DRIVES[0], math.inf)}
 
 
 @dataclasses.dataclass(frozen=True)
 class Estimate:
     mean: float
-    standard_error: float  # nan of a single replicate
+    standard_error: float  # nan for a single replicate
 
 
 @dataclasses.dataclass(frozen=True)
 class CellSummary:
     name: str
-    measures: dict[str, Estimate]  # by the keys of `measures_of`
-    baseline: str | None  # the cell that it is compared with; None for that cell itself
-    differences: dict[str, Estimate]  # paired, to the baseline's measures
+    measures: dict[str, Estimate]  # the measures of `measures_of`
+    baseline: str | None  # the cell in the comparison, or None for that cell itself
+    differences: dict[str, Estimate]  # paired differences to the baseline's measures
     drive: float  # median of kappa
     num_learned: int  # tasks that reached an expert, in all replicates
-    num_unmoved: int  # of these, tasks that changed their expert by less than `LEAST_CHANGE`
-    unmoved_experts: list[int]  # these experts
-    exploration_rounds: int | None  # T1; None where nothing is terminated
+    num_unmoved: int  # the tasks of these that changed their expert by less than `LEAST_CHANGE`
+    unmoved_experts: list[int]  # the experts of these tasks
+    exploration_rounds: int | None  # T1, or None without termination
 
 
 @dataclasses.dataclass(frozen=True)
 class Summary:
     cells: list[CellSummary]
-    variance: float  # of an element of the normalised mean images across tasks, mean over elements
-    drive: float  # kappa, median over the rounds of cells with a router
-    drive_quantile: float  # its 95 % quantile
-    drives: tuple[float, float]  # range of the median outside which runs warn
+    variance: float  # variance across tasks of an element of the normalised mean images, averaged
+    drive: float  # median of kappa over rounds of cells with a router
+    drive_quantile: float  # 95 % quantile of kappa
+    drives: tuple[float, float]  # runs warn if the median is outside this range
     num_rounds: int
     num_replicates: int
 
     @property
     def deviation(self) -> float:
-        """Root of the variance, of which the papers call one sigma_0."""
+        """The root of the variance. The papers call the one or the other sigma_0."""
         return float(np.sqrt(self.variance))
 
 

@@ -1,4 +1,4 @@
-"""Tasks of images: their pool, and a round's arrival."""
+"""Image tasks, their pool, and a round's arrival."""
 
 import functools
 from collections.abc import Callable
@@ -18,51 +18,51 @@ from moe_theory.deep.datasets import DataSet, Images
 from moe_theory.deep.params import Dims, Params
 
 OTHER = -1
-Source = DataSet | Callable[[], DataSet]  # a data set, or a function that reads it when it is needed
+Source = DataSet | Callable[[], DataSet]  # a data set, or a function that reads it when needed
 
 
 class ImageSplit(NamedTuple):
-    """Images of one split, sorted: of no task, then class 0, 1, ..., K - 1."""
+    """Images of one split. Images of no task come first, then those of class 0, 1, ..., K - 1."""
 
     pixels: Num[Numbers, "n h w c"]  # bytes, or features as float32
-    labels: Int[Numbers, " n"]  # which of the K classes an image shows, or `OTHER`
+    labels: Int[Numbers, " n"]  # class of each image, or `OTHER`
     starts: Int[Numbers, " K"]  # first row of each class
     counts: Int[Numbers, " K"]  # images of each class
 
 
 class Pool(NamedTuple):
-    """Images of tasks: one class against the rest, for each of K classes."""
+    """Images for K tasks. Each task is one class against the rest."""
 
     train: ImageSplit
     test: ImageSplit
-    mean: Float[Numbers, " c"]  # of the training pixels, in [0, 1]
+    mean: Float[Numbers, " c"]  # mean of the training pixels, in [0, 1]
     deviation: Float[Numbers, " c"]
 
 
 class Arrival(NamedTuple):
-    """Rows of images in the pool, and data for routing.
+    """The rows of its images in the pool, and data for routing.
 
-    The last three fields are for policies of mobile edge computing.
+    The last three fields are for policies of `edge`.
     """
 
     task: Int[Array, ""]  # n_t, one of the K classes
     images: Int[Array, " s"]  # rows of training images
-    batches: Int[Array, "steps b"]  # positions among these, a row for each gradient step
+    batches: Int[Array, "steps b"]  # positions in `images`, with a row for each gradient step
     tests: Int[Array, " n"]  # rows of test images
-    perturbation: Float[Array, " M"]  # r of the router
+    perturbation: Float[Array, " M"]  # r in the router
     uniform: Float[Array, " M"]  # independent, uniform on (0, 1)
-    distance: Float[Array, " M"]  # from the user to each server, on the unit square
+    distance: Float[Array, " M"]  # from the user to each server in the unit square
     transfer_delay: Int[Array, " M"]  # d^tr to each server, in rounds
 
 
-# What arrives: (key, dims, state, params) -> the pool of this round and the arrival.
+# A stream: (key, dims, state, params) -> this round's pool and arrival.
 Stream = Callable[[Key[Array, ""], Dims, Any, Params], tuple[Pool, Arrival]]
 
 
 def draw(
     key: Key[Array, ""], dims: Dims, pool: Pool, params: Params, time: Int[Scalar, ""] = 1
 ) -> tuple[Arrival, Float[Array, "2"]]:
-    """Draw the arrival of round `time`, of a uniform class or `incremental`, and the user's position.
+    """Draw the arrival of round `time`, with a uniform or `incremental` class, and the user's position.
 
     Distances and delays stay 0.
 
@@ -75,7 +75,7 @@ def draw(
     noise, uniform = of_experts.reshape(dims.max_experts, 2).T
     in_turn = (jnp.asarray(time) - 1) * dims.num_classes // params.num_rounds
     is_incremental = jnp.asarray(params.incremental, bool)
-    # Beyond T the last class stays.
+    # After T the last class stays.
     task = jnp.where(
         is_incremental, jnp.minimum(in_turn, dims.num_classes - 1), uniform_index(three[0], dims.num_classes)
     )
@@ -93,9 +93,9 @@ def draw(
     return arrival, three[1:]
 
 
-@functools.lru_cache(maxsize=4)  # each as large as its data set
+@functools.lru_cache(maxsize=4)  # each pool is as large as its data set
 def pool_of(source: Source, classes: tuple[int, ...]) -> Pool:
-    """Return the pool, on the host, of tasks for these classes of a data set."""
+    """Return on the host the pool of tasks for these classes of a data set."""
     data = source if isinstance(source, DataSet) else source()
     check_classes(data, classes)
     mean, deviation = _moments(data.train.pixels)
@@ -103,15 +103,13 @@ def pool_of(source: Source, classes: tuple[int, ...]) -> Pool:
 
 
 def check_classes(data: DataSet, classes: tuple[int, ...]) -> None:
-    """Raise InvalidValueError unless tasks can recognise these classes of the data set."""
     train = data.train.pixels
     test = data.test.pixels
     is_alike = train.shape[1:] == test.shape[1:] and train.dtype == test.dtype
     if train.ndim != 4 or train.dtype not in (np.uint8, np.float32) or not is_alike:
         raise InvalidValueError(
-            f"images of {data.title} must have shape (n, h, w, c), the same in both splits, of pixels in "
-            f"0..255 as uint8 or features as float32, not {train.shape} of {train.dtype} and {test.shape} of "
-            f"{test.dtype}. Convert them."
+            f"images of {data.title} must have the same shape (n, h, w, c) in both splits, and be uint8 pixels or "
+            f"float32 features, not {train.shape} of {train.dtype} and {test.shape} of {test.dtype}. Convert them."
         )
     number = len(data.class_names)
     if len(set(classes)) < len(classes) or not set(classes) <= set(range(number)):
@@ -167,8 +165,8 @@ def _split(images: Images, classes: tuple[int, ...]) -> ImageSplit:
 def sample_rows(
     split: ImageSplit, task: Int[Array, ""], uniforms: Float[Array, " n"], positive_share: Float[Scalar, ""]
 ) -> Int[Array, " n"]:
-    """Draw rows of a task's images, the first `positive_share` of its class, the others of all other classes."""
-    # Sums of int32 are int64 under x64, but rows are int32 in the state.
+    """Draw rows of a task's images. The first `positive_share` shows its class, and the others show other classes."""
+    # Under x64 sums of int32 are int64, but rows in the state are int32.
     start, count = (select_row(leaf[:, None], task)[0].astype(jnp.int32) for leaf in (split.starts, split.counts))
     num_others = split.labels.shape[0] - count
     number = uniforms.shape[0]
@@ -179,7 +177,7 @@ def sample_rows(
 
 
 def inputs_of(pool: Pool, pixels: Num[Array, "n h w c"]) -> Float[Array, "n h w c"]:
-    """Return pixels standardised by channel with the training images' mean and deviation."""
+    """Return pixels after standardising each channel by the training images' mean and deviation."""
     return (in_unit(pixels, pool.mean.dtype) - pool.mean) / pool.deviation
 
 

@@ -1,4 +1,4 @@
-"""Training of experts: epochs of gradient steps on one task, with a new optimizer."""
+"""Training of experts, in epochs of gradient steps on one task with a new optimizer."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -16,13 +16,13 @@ from moe_theory.deep.tasks import Arrival, Pool, inputs_of
 
 
 class Trained(NamedTuple):
-    weights: Weights  # of the expert alone
-    squared_change: Float[Array, ""]  # |w_t - w_{t-1}|^2; under `per_parameter` its mean over the parameters
-    rows: Tables  # its evaluation on every test image, leaves (K, n)
+    weights: Weights  # only the expert's
+    squared_change: Float[Array, ""]  # |w_t - w_{t-1}|^2, or under `per_parameter` its mean over parameters
+    rows: Tables  # evaluation on every test image, leaves (K, n)
 
 
 def initial_experts(key: Key[Array, ""], dims: Dims, pool: Pool) -> Weights:
-    """Return untrained experts. Raises: DeclarationError for a network that does not fit the images."""
+    """Return untrained experts. Raises: DeclarationError if the network does not fit the images."""
     _, height, width, channels = pool.train.pixels.shape
     shape = (height, width, channels)
     network = NETWORKS[dims.network]
@@ -39,7 +39,7 @@ def train_on_arrival(
     params: Params,
     dims: Dims,
 ) -> Trained:
-    """Train and evaluate one expert on the arrival of round `time`, whose images are `pixels`."""
+    """Train and evaluate one expert on the arrival of round `time`, which has the images `pixels`."""
     network = NETWORKS[dims.network]
     inputs = inputs_of(pool, pixels)
     labels = pool.train.labels[arrival.images]
@@ -60,7 +60,7 @@ def train(
     time: Int[Array, ""],
     params: Params,
 ) -> Weights:
-    """Return the weights after a gradient step for each row of `batches`, positions in `inputs`."""
+    """Return the weights after a gradient step for each row of `batches`, which are positions in `inputs`."""
     begin: Callable[[Any], optax.GradientTransformation] = optax.adam if optimizer == ADAM else optax.sgd
     method = optax.chain(optax.add_decayed_weights(params.weight_decay), begin(step_size(params, time)))
 
@@ -79,8 +79,8 @@ def train(
 
 
 def step_size(params: Params, time: Int[Array, ""]) -> Float[Array, ""]:
-    """Return half a cosine from `expert_rate` in round 1 to `final_rate` in round T."""
-    # Without the cast JAX divides integers in float32, even where the run is in float64.
+    """Return the step size, half a cosine from `expert_rate` in round 1 to `final_rate` in round T."""
+    # Without the cast JAX divides integers in float32, even in a float64 run.
     share = (time - 1).astype(jnp.result_type(float)) / jnp.maximum(params.num_rounds - 1, 1)
     fall = (1 + jnp.cos(jnp.pi * jnp.clip(share, 0, 1))) / 2
     return params.final_rate + (params.expert_rate - params.final_rate) * fall
@@ -97,6 +97,6 @@ def cross_entropies(
     outputs: Float[Array, "n K"], labels: Int[Array, " n"], task: Int[Array, ""], params: Params
 ) -> Float[Array, " n"]:
     binary = optax.sigmoid_binary_cross_entropy(outputs[:, 0], (labels == task).astype(outputs.dtype))
-    # One-hot: the gradient of a gather would be a scatter, and an image of no class has no cross entropy.
+    # Labels are one-hot, because the gradient of a gather is a scatter, and an image of no class has no cross entropy.
     among = optax.softmax_cross_entropy(outputs, one_hot(outputs, labels).astype(outputs.dtype))
     return jnp.where(jnp.asarray(params.multi_class, bool), among, binary)

@@ -1,6 +1,6 @@
-"""Commands of papers: functions whose signatures become commands.
+"""Commands of papers, which are made from signatures of functions.
 
-A positional-only parameter is an argument of the command, others are options.
+A positional-only parameter becomes an argument of the command. Other parameters become options.
 """
 
 from collections.abc import Callable
@@ -11,34 +11,34 @@ if TYPE_CHECKING:
 
 
 class Option(NamedTuple):
-    """Help on a parameter of a command, as in `servers: Annotated[int, Option("Number of servers.")] = 3`.
+    """Help for a command's parameter, as in `servers: Annotated[int, Option("Number of servers.")] = 3`.
 
-    On a return type it is help on `--json`.
+    On a return type it is the help for `--json`.
     """
 
     help: str
-    names: tuple[str, ...] = ()  # such as ("--servers",); by default the parameter's, with hyphens
-    metavar: str | None = None  # the value in help, such as FILE
-    default: float | str | None = None  # the value that help shows where the parameter's default is None
-    default_words: str = ""  # the default in words, where it is no value
+    names: tuple[str, ...] = ()  # such as ("--servers",). By default the parameter's name with hyphens
+    metavar: str | None = None  # name of the value in help, such as FILE
+    default: float | str | None = None  # default that help shows if the parameter's is None
+    default_words: str = ""  # the default in words, if it is not a value
 
     def names_of(self, parameter: str) -> tuple[str, ...]:
         return self.names or (f"--{parameter.replace('_', '-')}",)
 
 
 class Terminal(NamedTuple):
-    """Place where a command reports while it works, and no option.
+    """A parameter through which a command reports while it works. It is not an option.
 
     In Python use `Terminal(Console(), print, "")`, with Rich's Console.
     """
 
     console: "Console"
-    say: Callable[..., None]  # prints plain lines, each an argument
+    say: Callable[..., None]  # prints each argument as a plain line
     command: str  # the line that repeats the command
 
 
 class Interruption(KeyboardInterrupt):
-    """An interrupt, with a line on what is saved."""
+    """An interrupt with a line on what is saved."""
 
 
 def option_of(hint: Any) -> Option:

@@ -1,4 +1,4 @@
-"""Results of commands: numbers, a text, pictures and files."""
+"""Results of commands, which are numbers, a text, pictures and files."""
 
 import dataclasses
 import json
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
 
     from moe_theory.verification.verdict import Report
 
-NOTEBOOK_WIDTH = 160  # columns
-FORMS: dict[str, Literal["svg", "png"]] = {".svg": "svg", ".png": "png"}  # of a picture, by the suffix of its file
+NOTEBOOK_WIDTH = 160  # characters
+FORMS: dict[str, Literal["svg", "png"]] = {".svg": "svg", ".png": "png"}  # formats of pictures, by suffix
 
 
-Content = Union[Callable[[Path], object], "Report"]  # writes a file at a path, or is written as `verify` does
+Content = Union[Callable[[Path], object], "Report"]  # a function that writes a file, or a report
 
 
 @dataclasses.dataclass(frozen=True)
 class Document:
-    """The result of a command: as JSON, as Markdown, and as files."""
+    """The result of a command, in JSON, Markdown and files."""
 
-    body: Callable[[], Any]  # the JSON document, in which numbers that do not exist are null
-    text: Callable[[int], str]  # Markdown, for so many columns
-    schema: str = ""  # name and version of the JSON document, which it begins with
-    verdicts: "Report | None" = None  # printed below the text as `verify` prints them
-    folder: Path | None = None  # of the files
+    body: Callable[[], Any]  # the JSON document. Missing numbers are null
+    text: Callable[[int], str]  # Markdown for lines of this many characters
+    schema: str = ""  # name and version at the start of the JSON document
+    verdicts: "Report | None" = None  # printed below the text, as by `verify`
+    folder: Path | None = None  # folder of the files
     files: Mapping[str, Content] = dataclasses.field(default_factory=dict)  # contents by name, written all or none
 
     def to_json(self) -> Any:
@@ -67,13 +67,13 @@ class Picture(NamedTuple):
     def save(self, path: Path) -> Path:
         """Save the picture as SVG or PNG. Raises: OutputError."""
         if path.suffix not in FORMS:
-            raise OutputError(f"{path} must end in .svg or .png, the formats of pictures. Change the name.")
+            raise OutputError(f"{path} must end in .svg or .png, because these are the formats. Change the name.")
         write_whole(path, self.rendered(FORMS[path.suffix]))
         return path
 
 
 def to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return rows as CSV under the first row's names, empty for None and non-finite numbers."""
+    """Return rows as CSV with the first row's names. None and non-finite numbers are empty."""
     import pandas as pd  # takes longer to import than all the rest
 
     return pd.DataFrame(plain(rows), columns=[*rows[0]], dtype=object).to_csv(index=False, lineterminator="\n")

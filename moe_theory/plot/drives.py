@@ -18,29 +18,29 @@ from moe_theory.plot.spec import Setup
 from moe_theory.runs import Cell, Run
 
 EXPERTS = (2, 4, 6, 12, 20)
-MAPPED = 12  # experts of the maps
+MAPPED = 12  # experts in the maps
 DRIVES = tuple(float(drive) for drive in np.geomspace(0.03, 30, 10).round(3))  # kappa
 RATIOS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # kappa / lambda
 FAR = 10.0  # the ratio at which numbers of experts are compared
-MARKERS = "os^Dv"  # of numbers of experts, told apart in grey
+MARKERS = "os^Dv"  # markers of numbers of experts, for prints in grey
 DRIVE_LABEL = r"gate drive $\kappa$"
-LINE = roles.ArtistStyle(color="white", linewidth=1.4)  # on the maps
+LINE = roles.ArtistStyle(color="white", linewidth=1.4)  # lines on the maps
 Place = tuple[int, str, float, float]  # experts, kind of run, kappa and kappa / lambda
 
 
 class Kinds(NamedTuple):
-    """The runs of a paper: kinds along `axis`, each with its choices, of two systems."""
+    """The runs of a paper for two systems. Kinds of runs differ along `axis`."""
 
-    axis: str  # what the kinds differ in
-    choices: Mapping[str, Mapping[str, Any]]  # parameters of each kind, on top of the reading's
-    systems: Mapping[str, Callable[[Any], Any]]  # of dims, by the ending of what is drawn of them
-    observe: Callable[[Any, Any], Any]  # task, expert and generalization_error of a round, and what else is wanted
-    at_drive: Callable[[Any, float, float, Any], Any]  # parameters at a kappa and a kappa / lambda, of given dims
+    axis: str  # the name of what differs between kinds
+    choices: Mapping[str, Mapping[str, Any]]  # parameters of each kind, which change the reading's
+    systems: Mapping[str, Callable[[Any], Any]]  # functions of dims, by the ending of the variables' names
+    observe: Callable[[Any, Any], Any]  # records task, expert and generalization_error of a round, and more if needed
+    at_drive: Callable[[Any, float, float, Any], Any]  # parameters at a kappa and a kappa / lambda, for dims
     task_gap: Callable[[Run], Any]  # Delta of each replicate
 
 
 def compute(setup: Setup, kinds: Kinds) -> xr.Dataset:
-    """Return means and standard errors over replicates, by experts, kinds of runs, kappa and kappa / lambda."""
+    """Return means and standard errors over replicates, by experts, kind of run, kappa and kappa / lambda."""
     places: list[Place] = list(itertools.product(setup.experts, kinds.choices, DRIVES, RATIOS))
     params_of_cell = setup.params()
     decided = {
@@ -87,7 +87,7 @@ def _name(num_experts: int, kind: str, drive: float, ratio: float) -> str:
 
 
 def mean_move(run: Run, dims: Any) -> float:
-    """Return an expert's move after a task of another type, relative to the ground truths' mean length."""
+    """Return an expert's move after a task of another type, relative to the mean length of ground truths."""
     truths = np.moveaxis(run.state.pool.truths, -1, 0).astype(np.float64)
     clusters = run.state.pool.clusters[:, 0]
     distances = np.linalg.norm(truths[:, :, None] - truths[:, None], axis=-1)[:, clusters[:, None] != clusters]
@@ -96,7 +96,7 @@ def mean_move(run: Run, dims: Any) -> float:
 
 
 def critical_at(num_experts: int, ratio: float, dims: Any, move: float) -> float:
-    """Return the drive from which a leader that has paid is ahead by lambda, or NaN."""
+    """Return the smallest drive at which a leader is still ahead by lambda after it has paid, or NaN."""
     if num_experts < 2:
         return math.nan
     contraction = math.sqrt(error_contraction(dims.num_features, dims.num_samples))
@@ -111,10 +111,10 @@ def critical_at(num_experts: int, ratio: float, dims: Any, move: float) -> float
 
 
 def draw(data: xr.Dataset, canvas: Any, kinds: Mapping[str, str], axis: str, compared: str, chance: float) -> list[Any]:
-    """Draw a map for each kind of run, and one for the numbers of experts of the kind `compared`.
+    """Draw a map for each kind of run, and for the kind `compared` a panel over numbers of experts.
 
     Args:
-        chance: own arrivals' share under task-independent routing.
+        chance: the share of own arrivals under task-independent routing.
     """
     last = rf"({chr(ord('a') + len(kinds))}) at $\kappa/\lambda$ = {FAR:g}"
     *maps, panel = panels.row(canvas, [*kinds.values(), last], xscale="log", xlabel=DRIVE_LABEL)

@@ -1,4 +1,4 @@
-"""Figures at any width: a legend that fits, and a height that follows."""
+"""Figures at any width, with a legend that fits and a height that follows."""
 
 import io
 from typing import TYPE_CHECKING
@@ -13,9 +13,9 @@ from matplotlib.ticker import NullFormatter
 if TYPE_CHECKING:
     from moe_theory.plot.spec import FigureSpec
 
-GAP = 3  # pixels at least beside a legend
+GAP = 3  # least pixels next to a legend
 LEAST_FONT = 5  # points
-NARROWER = 0.4  # the height falls as this power of the width
+NARROWER = 0.4  # height falls as this power of width
 
 
 class NotebookFigure(Figure):
@@ -26,7 +26,7 @@ class NotebookFigure(Figure):
 
 
 def drawn(spec: "FigureSpec", data: xr.Dataset, width: float | None) -> Figure:
-    """Return a figure in the current style, of its own size or a width in inches."""
+    """Return a figure in the current style, in its own size or with a width in inches."""
     wide, high = spec.size
     size = spec.size if width is None else (width, high * (width / wide) ** NARROWER)
     figure = NotebookFigure(figsize=size, layout="constrained")
@@ -46,7 +46,7 @@ def _fix_colours(figure: Figure) -> None:
 
 
 def fit(figure: Figure) -> None:
-    """Wrap the words of a figure to its canvas, and write numbers at major ticks alone."""
+    """Wrap the words of a figure to its canvas, and write numbers only at major ticks."""
     for legend in list(figure.legends):
         _fit_legend(figure, legend)
     for axes in figure.axes:

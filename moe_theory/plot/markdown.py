@@ -1,4 +1,4 @@
-"""Markdown of documents: templates, words and tables."""
+"""Markdown of documents, with templates, words and tables."""
 
 import html
 import itertools
@@ -21,7 +21,7 @@ from moe_theory.verification.verdict import Status
 if TYPE_CHECKING:
     import jinja2
 
-STYLES: dict[str, str] = {  # of the words that cells of a table begin with
+STYLES: dict[str, str] = {  # styles of table cells, by their first words
     Status.SUPPORTED: "green",
     Status.REFUTED: "bold red",
     Status.INCONCLUSIVE: "yellow",
@@ -66,7 +66,7 @@ def paragraphs(lines: Iterable[object]) -> str:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], numbers: Sequence[str] = ()) -> Markup:
-    """Return a table with the columns in `numbers` justified on the right."""
+    """Return a table. Columns in `numbers` are aligned on the right."""
     rules = ["---:" if name in numbers else "---" for name in columns]
     lines = [[words(name) for name in columns], rules, *([words(cell) for cell in row] for row in rows)]
     return Markup("\n".join(f"| {' | '.join(line)} |" for line in lines))
@@ -77,7 +77,7 @@ def table_width(columns: Mapping[str, Sequence[str]]) -> int:
 
 
 def words(value: object) -> Markup:
-    """Return a value in one line of Markdown, escaped unless `Markup`."""
+    """Return a value in one line of Markdown. It is escaped unless it is `Markup`."""
     if isinstance(value, Markup):
         return value
     return escaped(re.sub(r"<|&(?=#?\w+;)", lambda sign: html.escape(sign[0]), str(value)))
@@ -85,7 +85,7 @@ def words(value: object) -> Markup:
 
 def escaped(text: str) -> Markup:
     line = _one_line(text)
-    # Escapes, code, emphasis, cells, fences, mathematics and links; then what makes a block where it begins a line.
+    # Characters of escapes, code, emphasis, cells, fences, mathematics and links, and starts of blocks.
     line = re.sub(r"[\\`*|~$]|(?<![^\W_])_|_(?![^\W_])|(?<=\])[(:]", r"\\\g<0>", line)
     line = re.sub(r"^(?:[#>]|[-+=](?=[-+= ]|$))", r"\\\g<0>", line)
     return Markup(re.sub(r"^(\d{1,9})(?=[.)](?: |$))", r"\1\\", line))
@@ -100,7 +100,7 @@ def code(text: str) -> Markup:
 
 
 def shell_path(path: Path | str) -> str:
-    """Return a path for a shell: quoted if needed, and never an option."""
+    """Return a path for a shell, quoted if needed, which cannot be read as an option."""
     text = str(path)
     return shlex.quote(f"./{text}" if text.startswith("-") else text)
 
@@ -110,7 +110,7 @@ def _one_line(text: str) -> str:
 
 
 def terminal(text: str) -> list[Text | Table]:
-    """Return Markdown as printed by Rich, with grids for paragraphs that begin with bold words."""
+    """Return Markdown as Rich prints it. Paragraphs that begin with bold words become grids."""
     blocks: list[Text | Table] = []
     grid: Table | None = None
     for node, depth in _flattened(SyntaxTreeNode(MarkdownIt("commonmark").enable("table").parse(text))):

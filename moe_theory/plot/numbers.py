@@ -1,4 +1,4 @@
-"""The numbers behind a figure: labelled datasets over axes, and statistics of replicates by round."""
+"""The numbers in a figure, which are datasets over axes and statistics of replicates by round."""
 
 import dataclasses
 import itertools
@@ -16,22 +16,21 @@ from moe_theory.plot.spec import Setup
 from moe_theory.runs import Cell, Run
 from moe_theory.verification.claim import Experiment
 
-Values = dict[str, Any]  # of one place in a figure's data, by the variable's name
+Values = dict[str, Any]  # at one place in a figure's data, by variable
 
-# A band spans these quantiles over replicates.
+# The quantiles over replicates that a band spans.
 LOW = 0.1
 HIGH = 0.9
-STRIDE = 2  # every other round is drawn early on, where most happens
-DENSE_ROUNDS = 60  # how long that lasts
-SPARSE_RECORDS = 32  # then so many, evenly spread on a logarithmic axis
+STRIDE = 2  # early on, when most happens, every other round is drawn
+DENSE_ROUNDS = 60  # number of these early rounds
+SPARSE_RECORDS = 32  # number of later records, evenly spread on a logarithmic axis
 
 
 def over(function: Callable[..., Values], inner: Values | None = None, /, **axes: Any) -> xr.Dataset:
-    """Return the results of `function` over the `axes`, labelled, with NaN for missing names.
+    """Return the results of `function` over the `axes` as a dataset, with NaN for missing names.
 
     Args:
-        function: of a value of each axis, in order. It returns numbers by name, or arrays along the last of the `inner`
-            axes.
+        function: takes a value of each axis, and returns numbers by name, or arrays along the last of `inner` axes.
     """
     inner = inner or {}
     results = [function(*place) for place in itertools.product(*axes.values())]
@@ -47,7 +46,7 @@ def over(function: Callable[..., Values], inner: Values | None = None, /, **axes
 
 
 def across_replicates(samples: Shaped[np.ndarray, "*R B"]) -> dict[str, Float[np.ndarray, " *R"]]:
-    """Return mean, band and standard error (NaN for one replicate) by recorded round."""
+    """Return the mean, band and standard error by recorded round. The error of one replicate is NaN."""
     samples = np.asarray(samples, np.float64)
     low, high = np.quantile(samples, (LOW, HIGH), axis=-1)
     count = samples.shape[-1]
@@ -56,7 +55,7 @@ def across_replicates(samples: Shaped[np.ndarray, "*R B"]) -> dict[str, Float[np
 
 
 def means(samples: Mapping[str, Shaped[np.ndarray, "*R B"]]) -> dict[str, Float[np.ndarray, " *R"]]:
-    """Return means over replicates by name, and standard errors by NAME_error."""
+    """Return means over replicates by name, and standard errors as NAME_error."""
     statistics = {}
     for name, values in samples.items():
         across = across_replicates(values)
@@ -65,7 +64,7 @@ def means(samples: Mapping[str, Shaped[np.ndarray, "*R B"]]) -> dict[str, Float[
 
 
 def log_edges(centres: Float[ArrayLike, " R"]) -> Float[np.ndarray, " R+1"]:
-    logs = np.log(np.asarray(centres))  # without labels, by which neighbours would be aligned with themselves
+    logs = np.log(np.asarray(centres))  # without labels, which would align neighbours with themselves
     middles = (logs[1:] + logs[:-1]) / 2
     return np.exp(np.r_[2 * logs[0] - middles[0], middles, 2 * logs[-1] - middles[-1]])
 
@@ -73,10 +72,10 @@ def log_edges(centres: Float[ArrayLike, " R"]) -> Float[np.ndarray, " R+1"]:
 def log_axis_cells(
     settings: Mapping[str, Any], system: System, observe: Observe, num_rounds: int, also: Iterable[int] = ()
 ) -> list[Cell]:
-    """Return cells by the names of `settings` (name -> params).
+    """Return cells with the names of `settings` (name -> params).
 
     Args:
-        also: rounds that are recorded too, or the last recorded ones before them.
+        also: further rounds to record. If impossible, the last recorded round before is used.
     """
     rounds = recorded_rounds(num_rounds, STRIDE)
     places = np.arange(len(rounds))
@@ -90,10 +89,10 @@ def log_axis_cells(
 
 
 def over_rounds(experiment: Experiment) -> Callable[[Setup], xr.Dataset]:
-    """Return the data of a figure over an experiment's rounds, one `cell` at a time.
+    """Return the data of a figure over an experiment's rounds, by `cell`.
 
-    A record has the name of its field or key, or of `observe` for a scalar. It is a mean over replicates, with the band
-    and error of `across_replicates` as NAME_low, NAME_high and NAME_error.
+    A record has the name of its field or key, or the name of `observe` for a scalar. Its value is a mean over
+    replicates, with the band and error of `across_replicates` as NAME_low, NAME_high and NAME_error.
     """
 
     def compute(setup: Setup) -> xr.Dataset:
@@ -113,8 +112,8 @@ def _statistics(run: Run, name: str) -> xr.Dataset:
         field = jax.tree_util.keystr(path, simple=True, separator="_") or name
         if np.ndim(leaf) != 2:
             raise InvalidValueError(
-                f"what is recorded as {field} has the shape {np.shape(leaf)[1:-1]} a replicate, and a curve needs a "
-                "scalar. Observe one, or give the figure a `compute` of its own."
+                f"the record {field} has shape {np.shape(leaf)[1:-1]} per replicate, but a curve needs a scalar. "
+                "Observe a scalar, or give the figure its own `compute`."
             )
         for kind, values in across_replicates(leaf).items():
             columns[field if kind == "mean" else f"{field}_{kind}"] = ("round", values)

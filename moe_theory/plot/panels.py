@@ -1,4 +1,4 @@
-"""Panels of a figure: rows, curves with bands and intervals, ticks at values, and a legend."""
+"""Panels of a figure, with rows, curves with bands and intervals, ticks at values, and a legend."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
     from matplotlib.figure import FigureBase
 
-LEAST_WIDTH = 1.7  # inches that a panel of a row needs; in a narrower figure a row becomes rows
-Z = 1.96  # a 95 % interval at each point
+LEAST_WIDTH = 1.7  # inches that a panel in a row needs. In a narrower figure panels are stacked
+Z = 1.96  # for a 95 % interval at each point
 
 
 def row(
@@ -26,12 +26,12 @@ def row(
     sharey: bool = False,
     **each: Any,
 ) -> Sequence["Axes"]:
-    """Return panels side by side, or below one another in a narrow figure, which grows.
+    """Return panels side by side. In a narrow figure they are stacked and the figure grows.
 
     Args:
-        titles: one a panel.
-        ylabel: of the first panel.
-        each: arguments of `Axes.set` in each panel.
+        titles: one title per panel.
+        ylabel: the label of the first panel.
+        each: arguments of `Axes.set` for each panel.
     """
     root: Any = canvas.figure
     count = len(titles)
@@ -46,20 +46,20 @@ def row(
         panel.set_title(title, loc="left")
         panel.set(**each)
         if is_split:
-            panel.tick_params(labelleft=True)  # that a shared axis hides inside a row
+            panel.tick_params(labelleft=True)  # a shared axis hides these inside a row
     for panel in panels[:count:columns]:
         panel.set_ylabel(ylabel)
     return list(panels[:count])
 
 
 def curve(panel: "Axes", x: Any, data: xr.Dataset, label: str = "", band: str = "", **role: Any) -> None:
-    """Draw a mean over its axis, with the band from `low` to `high`, and texts in the legend if not empty."""
+    """Draw a mean over its axis and a band from `low` to `high`. Texts that are not empty go to the legend."""
     panel.plot(x, data["mean"], label=label, **role)
     panel.fill_between(x, data.low, data.high, label=band, **BAND(color=role["color"]))
 
 
 def intervals(panel: "Axes", x: Any, y: Any, error: Any, label: str = "", *, log: bool = False, **role: Any) -> None:
-    """Draw points with 95 % intervals from standard errors, ending above 0 for a `log` axis."""
+    """Draw points with 95 % intervals from standard errors. On a `log` axis their ends stay above 0."""
     values = np.asarray(y)
     half = Z * np.nan_to_num(error)
     low = np.minimum(half, values * (1 - 1e-9)) if log else half
@@ -69,7 +69,7 @@ def intervals(panel: "Axes", x: Any, y: Any, error: Any, label: str = "", *, log
 
 
 def note(panel: "Axes", words: str, at: tuple[Any, Any], shift: tuple[float, float] = (0, 0), **style: Any) -> None:
-    """Write words `shift` points from a place, on the side of the shift."""
+    """Write words `shift` points away from a place, aligned to that side."""
     across, up = shift
     sides: dict[str, Any] = {"ha": "right" if across < 0 else "left", "va": "top" if up < 0 else "bottom"}
     panel.annotate(words, at, shift, textcoords="offset points", **(sides | style))
@@ -78,7 +78,7 @@ def note(panel: "Axes", words: str, at: tuple[Any, Any], shift: tuple[float, flo
 def name_values(
     axis: "Axis", values: Iterable[Any], places: Iterable[Any] | None = None, *, minor: bool = False
 ) -> None:
-    """Set ticks at these values, or at `places`, with full numbers."""
+    """Label ticks with these values in full, at the values or at `places`."""
     ticks = list(values)
     if places is None:
         places = ticks
@@ -88,7 +88,7 @@ def name_values(
 
 
 def legend(canvas: "FigureBase", ncols: int, **layout: Any) -> None:
-    """Draw one legend above the panels, each label once, areas last."""
+    """Draw one legend above the panels. Each label occurs once, and areas come last."""
     from matplotlib.lines import Line2D
 
     handle_of_label: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Figures: their data under any reading, their drawing and their provenance."""
+"""Figures, with their data under any reading, their drawing and their provenance."""
 
 import dataclasses
 import re
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class Setup:
-    name: str  # of the figure
+    name: str  # the figure's name
     reading: ReadingLike
     replicates: int
     seed: int
     progress: Progress
-    rounds: Any  # the figure's own number, unless another was asked for
-    experts: tuple[int, ...]  # numbers of experts that are drawn, where the figure has a choice of them
-    dims: Any  # static sizes with room for these experts, where the figure has a choice of them
-    command: str  # that draws the figure
-    overrides: list[set[str]] = dataclasses.field(default_factory=list)  # names of parameters, a set for a call
+    rounds: Any  # by default the figure's own number
+    experts: tuple[int, ...]  # numbers of experts to draw, if the figure allows a choice
+    dims: Any  # static sizes with room for these experts, if the figure allows a choice
+    command: str  # the command that draws the figure
+    overrides: list[set[str]] = dataclasses.field(default_factory=list)  # sets of overridden parameters, one per call
 
     def params(self, **overrides: Any) -> Any:
         if overrides:
@@ -45,13 +45,12 @@ class Setup:
         return run_cells(listed, self.replicates, seed=self.seed, progress=self.progress, what=self.name)
 
     def require_settings_used(self) -> None:
-        """Raise InvalidValueError for a setting that the figure overrides."""
         decided = set.intersection(*self.overrides) if self.overrides else set()
         for name in asked_of(self.reading)[1]:
             if name in decided:
                 alternative = "experts" if name == "num_experts" and self.experts else "another parameter"
                 raise InvalidValueError(
-                    f"{name} cannot be set: the figure {self.name} decides it in all that it draws. Set {alternative}.",
+                    f"{name} cannot be set, because the figure {self.name} always sets it. Set {alternative}.",
                     argument=name,
                 )
 
@@ -62,30 +61,30 @@ Draw = Callable[["xr.Dataset", "FigureBase"], None]
 
 @dataclasses.dataclass(frozen=True)
 class FigureSpec:
-    """One figure: its data under any reading, its drawing and its caption."""
+    """One figure, with its data under any reading, its drawing and its caption."""
 
     paper: str
     name: str
     title: str
-    summary: str  # what it shows, in a sentence
-    data: Compute  # such as `over_rounds(...)`, where the figure shows an experiment's records
+    summary: str  # one sentence on what it shows
+    data: Compute  # such as `over_rounds(...)`, for an experiment's records
     draw: Draw
-    text: str  # of the caption, with {words} in braces: of `words`, of the data's attributes, or of the module
+    text: str  # the caption. Words in braces come from `words`, the data's attributes, or the module
     words: Callable[["xr.Dataset"], Mapping[str, Any]] = lambda data: {}
-    runs: str = "{count}, {num_rounds} rounds"  # what was run, in the caption's last lines
-    closing: str = "Reading {reading} ({choices}); {runs}.\n{command}"  # those lines
-    replicates: int = 64  # unless the caller asks for another number
-    size: tuple[float, float] = (3.5, 2.5)  # of the drawing without its caption, in inches
-    rounds: int | None = None  # unless the caller asks for another number; None where there is no choice of it
-    experts: tuple[int, ...] = ()  # numbers of experts drawn, likewise
-    dims: Any = None  # static sizes, where experts may be chosen
-    claims: tuple[str, ...] = ()  # globs over the ids of those that it bears on; of `figure`, all of its paper's
+    runs: str = "{count}, {num_rounds} rounds"  # the runs, in the caption's last lines
+    closing: str = "Reading {reading} ({choices}); {runs}.\n{command}"  # last lines of the caption
+    replicates: int = 64  # default number
+    size: tuple[float, float] = (3.5, 2.5)  # size of the drawing without caption, in inches
+    rounds: int | None = None  # default number, or None if there is no choice
+    experts: tuple[int, ...] = ()  # default numbers of experts to draw, or () if there is no choice
+    dims: Any = None  # static sizes, if experts can be chosen
+    claims: tuple[str, ...] = ()  # globs over the ids of related claims
 
     def takes(self, option: str) -> bool:
         return getattr(self, option) not in (None, ())
 
     def compute(self, setup: Setup) -> "xr.Dataset":
-        """Return the figure's data, with provenance in attributes. Raises: InvalidValueError."""
+        """Return the figure's data with provenance in attributes. Raises: InvalidValueError."""
         data = self.data(setup)
         setup.require_settings_used()
         facts = {
@@ -112,8 +111,8 @@ class FigureSpec:
         """Return the input of `compute`.
 
         Args:
-            rounds: of the runs, by default the figure's own number.
-            experts: numbers of experts, by default the figure's own.
+            rounds: number of rounds, by default the figure's own number.
+            experts: numbers of experts, by default the figure's own numbers.
         """
         check_replicates(replicates)
         root_key(seed)
@@ -153,11 +152,11 @@ class FigureSpec:
 
 
 def figure(name: str, data: Compute, /, *, title: str, summary: str, **about: Any) -> Callable[[Draw], FigureSpec]:
-    """Make a figure from its drawing function, whose docstring is the caption.
+    """Make a figure from its drawing function. The function's docstring is the caption.
 
     Args:
         name: "PAPER.FIGURE".
-        data: computes what is drawn.
+        data: computes the data to draw.
         about: further fields of `FigureSpec`.
     """
     paper, _, figure_name = name.partition(".")
@@ -175,9 +174,9 @@ def figures(*specs: FigureSpec) -> dict[str, FigureSpec]:
 
 class Curves(NamedTuple):
     x: Float[np.ndarray, " R"]
-    mean: Float[np.ndarray, " R"]  # measured
-    low: Float[np.ndarray, " R"]  # 10 % of replicates; NaN where there is no band
-    high: Float[np.ndarray, " R"]  # 90 %
+    mean: Float[np.ndarray, " R"]  # measured mean
+    low: Float[np.ndarray, " R"]  # 10 % quantile of replicates, NaN if there is no band
+    high: Float[np.ndarray, " R"]  # 90 % quantile
     printed: Float[np.ndarray, " R"]
     right: Float[np.ndarray, " R"]
 
@@ -185,19 +184,19 @@ class Curves(NamedTuple):
 @dataclasses.dataclass(frozen=True)
 class Panel:
     title: str
-    note: str  # a sentence of the caption
-    printed: str  # id of the claim that is printed
+    note: str  # a sentence for the caption
+    printed: str  # id of the printed claim
     printed_words: str
-    right: str  # id of the one that stands beside it
+    right: str  # id of the corrected claim
     right_words: str
     x_label: str
     y_label: str
-    log_axes: str  # of "x" and "y" those that are logarithmic
+    log_axes: str  # which of "x" and "y" are logarithmic
     curves: Callable[[Setup], Curves]
 
 
 def checked_experts(experts: Sequence[int]) -> tuple[int, ...]:
-    """Return numbers of experts. Raises: InvalidValueError unless whole and different."""
+    """Return the numbers of experts. Raises: InvalidValueError unless they are whole and different."""
     for number in experts:
         if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < 1:
             raise InvalidValueError(

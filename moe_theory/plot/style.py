@@ -1,4 +1,4 @@
-"""Style of pictures, and pictures as SVG, PDF or PNG."""
+"""The style of pictures, and pictures in SVG, PDF or PNG."""
 
 import io
 import re
@@ -19,23 +19,23 @@ if TYPE_CHECKING:
 
 Form = Literal["svg", "pdf", "png"]
 FORMS: tuple[Form, ...] = ("svg", "pdf", "png")
-UNITS = {"in": 1.0, "cm": 2.54, "mm": 25.4}  # of an inch
+UNITS = {"in": 1.0, "cm": 2.54, "mm": 25.4}  # units per inch
 FONTS = ("font.size", "axes.titlesize", "axes.labelsize", "xtick.labelsize", "ytick.labelsize", "legend.fontsize")
-LEAST_SHARE = 0.8  # of a word's size on a page
-WIDTHS = (2.0, 40.0)  # inches that a figure may be wide
+LEAST_SHARE = 0.8  # smallest relative size of words on a page
+WIDTHS = (2.0, 40.0)  # smallest and largest width of a figure in inches
 PAGE_WIDTH = 7.2  # inches
 PIXELS_PER_INCH = 200
-_STYLE_LOCK = threading.Lock()  # matplotlib's configuration is one for all threads
+_STYLE_LOCK = threading.Lock()  # all threads share matplotlib's configuration
 
 
 @contextmanager
 def our_style(sizes: Mapping[str, float] | None = None) -> Iterator[None]:
-    """Apply our style, with sizes of fonts, over matplotlib's defaults, in one thread at a time."""
+    """Apply our style and font sizes to matplotlib's defaults, in one thread at a time."""
     import matplotlib
 
     path = Path(__file__).with_name("style.mplstyle")
     settings: dict[Any, Any] = dict(matplotlib.rc_params_from_file(path, use_default_template=True)) | dict(sizes or {})
-    del settings["backend"]  # choosing one is the user's, and would load it
+    del settings["backend"]  # the user chooses the backend, and setting it would load it
     with _STYLE_LOCK, matplotlib.rc_context(settings):
         yield
 
@@ -52,9 +52,9 @@ def render_as(
 
 
 def saved(figure: "Figure", form: Form, title: str, caption: str) -> bytes:
-    """Return a figure's picture in the current style, with the same bytes at any time."""
+    """Return a figure's picture in the current style. Its bytes are always the same."""
     if figure.get_layout_engine() is not None:
-        # Laid out once and rounded: the solver's last digits, which vary, would end up in the file's ids.
+        # We lay the figure out once and round, because the solver's last digits vary and would change ids in the file.
         figure.draw_without_rendering()
         figure.set_layout_engine("none")
         for axes in figure.axes:
@@ -67,7 +67,7 @@ def saved(figure: "Figure", form: Form, title: str, caption: str) -> bytes:
         "png": {"Title": title, "Description": caption or title, "Software": "moe_theory"},
     }
     if form == "svg":
-        from moe_theory.plot import svg  # which imports matplotlib
+        from moe_theory.plot import svg  # imports matplotlib
 
         return svg.written(figure, metadata["svg"]).encode()
     document = io.BytesIO()

@@ -1,4 +1,4 @@
-"""SVG documents that every reader shows alike."""
+"""SVG documents that look the same in every viewer."""
 
 import codecs
 import io
@@ -13,16 +13,15 @@ from moe_theory.plot.symbols import linear
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-FONTS = "'DejaVu Sans', Verdana, sans-serif"  # the second is as wide as the first, by which figures are laid out
-POINTS = 72  # of an inch
-PLACES = 2  # digits of a point that are written
+FONTS = "'DejaVu Sans', Verdana, sans-serif"  # figures are laid out for the first. The second has the same widths
+POINTS = 72  # points per inch
+PLACES = 2  # decimal places of points in the file
 CONTROL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # characters that XML excludes
 PATH = re.compile(r'(?<=<path d=")[^"]*')
 REAL = re.compile(r"-?\d+\.\d+")
 
 
 def written(figure: "Figure", metadata: dict[str, str | None]) -> str:
-    """Return a figure as an SVG document without a background."""
     document = io.BytesIO()
     figure.savefig(document, format="svg", backend=f"module://{__name__}", metadata=metadata, transparent=True)
     text = CONTROL.sub("\N{REPLACEMENT CHARACTER}", document.getvalue().decode())

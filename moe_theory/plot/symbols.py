@@ -1,4 +1,4 @@
-"""Mathematics in lines of text, in ASCII or in LaTeX between dollars."""
+"""Mathematics in lines of text, written in ASCII or in LaTeX between dollars."""
 
 import html
 import re
@@ -21,7 +21,7 @@ BELOW = str.maketrans("0123456789+-−=()aehijklmnoprstuvxβγρφχ", "₀₁�
 ABOVE = str.maketrans(
     "0123456789+-−=()abcdefghijklmnoprstuvwxyzTβγδθφχ′*", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻᵀᵝᵞᵟᶿᵠᵡ′*"
 )
-# Formulas of LaTeX are between dollars. Names of programs, such as num_experts and --set eta=1, are no formulas.
+# LaTeX formulas are between dollars. Program names such as num_experts and --set eta=1 are not formulas.
 _CODE = re.compile(r"(`[^`]*`|\$[^$]+\$|--[a-z][^,;]*)")
 _NAME = re.compile(rf"(?<![A-Za-z0-9.`])(?<![A-Za-z]{{2}}_)({'|'.join(GREEK)})(-bar)?(?![A-Za-z=])")
 _SIGNS = (
@@ -47,7 +47,7 @@ _SCRIPT = re.compile(
 )
 
 
-_ONE = re.compile(r"[−-]?(?:[\d.]+|[^\W\d_][\u0300-\u036f₀-ₜ]*|∞)")  # a number, or a letter with its index
+_ONE = re.compile(r"[−-]?(?:[\d.]+|[^\W\d_][\u0300-\u036f₀-ₜ]*|∞)")  # a number, or a letter with an index
 
 
 class Scripts(NamedTuple):
@@ -84,7 +84,7 @@ TAGS = Scripts(lambda words: f"<sub>{words}</sub>", lambda words: f"<sup>{words}
 
 
 def plain(words: str) -> str:
-    """Return a text with ASCII mathematics in Unicode: "O(sigma_0^2)" becomes "O(σ₀²)"."""
+    """Return a text with its ASCII mathematics in Unicode, such as "O(σ₀²)" for "O(sigma_0^2)"."""
     return _typeset(words, PLAIN)
 
 
@@ -108,7 +108,6 @@ def _formulas(words: str, scripts: Scripts, escape: Callable[[str], str]) -> str
 
 
 def _root_sign(match: re.Match[str]) -> str:
-    """Return a root sign and the radicand, without brackets around a single word."""
     bare = match[1][1:-1]
     return "√" + (bare if bare.isalnum() else match[1])
 
@@ -129,12 +128,12 @@ def _scripted(words: str, scripts: Scripts, escape: Callable[[str], str]) -> str
 
 
 def linear(latex: str) -> str:
-    """Return a LaTeX formula in a line of Unicode, unchanged if it is a table or unreadable."""
+    """Return a LaTeX formula in a line of Unicode, or unchanged if it is a table or unreadable."""
     from latex2mathml.converter import convert_to_element
 
     try:
         element = convert_to_element(re.sub(r"\\binom\{(\w)\}\{(\w)\}", r"\\operatorname{binom}(\1, \2)", latex))
-    except Exception:  # the converter fails with whatever it stumbles over
+    except Exception:  # the converter raises many errors
         return latex
     if element.find(".//mtable") is not None:
         return latex

@@ -1,1 +1,1 @@
-"""Reports for readers: tables, files of verdicts, figures."""
+"""Reports for readers, which are tables, files of verdicts, and figures."""

@@ -1,4 +1,4 @@
-"""BibTeX entries of papers and of this software, and the entries that a report cites."""
+"""BibTeX entries of papers and of this software, and the entries that a report needs."""
 
 import dataclasses
 import functools
@@ -12,7 +12,7 @@ from moe_theory.plot.document import Document
 from moe_theory.verification.catalog import answers_for
 from moe_theory.verification.verdict import Report
 
-SCHEMA = "moe-theory/citation/2"  # of the document that `report --cite` prints
+SCHEMA = "moe-theory/citation/2"  # schema of the document that `report --cite` prints
 
 _SOFTWARE = r"""@misc{moe-theory,
   title = {{moe\_theory}: executable theory of {Mixture-of-Experts}},
@@ -33,7 +33,7 @@ class Entry:
 
     @property
     def authors(self) -> list[str]:
-        """Names as "family, given", or an organisation's."""
+        """Names in the form "family, given", or the name of an organisation."""
         names = self.fields["author"].replace(r"\_", "_").split(" and ")
         return [name.strip("{}") for name in names]
 
@@ -44,12 +44,12 @@ def software(version: str) -> Entry:
 
 @functools.cache
 def entry_of(paper: str) -> Entry | None:
-    """Return a paper's BibTeX entry, if any. Raises: DeclarationError without a title and authors."""
+    """Return a paper's BibTeX entry, or None. Raises: DeclarationError if title or authors are missing."""
     if paper not in paper_names():
         return None
     declaration = declaration_of(paper)
     text = declaration.get("citation", "")
-    if not declaration or text is None:  # it is computed
+    if not declaration or text is None:  # computed by the paper's module
         text = find_paper(paper).citation
     if text:
         return _parsed(text.strip())
@@ -68,7 +68,7 @@ def _parsed(text: str) -> Entry:
 def title_of(paper: str) -> str:
     work = entry_of(paper)
     if work is None:
-        return f"{paper}: a paper of your own; its BibTeX is yours to add"
+        return f"{paper} is your own paper. Add its BibTeX yourself"
     names = [author.partition(",")[0] for author in work.authors]
     year = enclosed(" (", work.fields.get("year"), ")")
     return f"{', '.join(names)}{year}: {work.title}"
@@ -77,7 +77,7 @@ def title_of(paper: str) -> str:
 def document(report: Report) -> Document:
     papers = cited_papers({verdict.paper for verdict in report.verdicts})
     version = report.versions.get("moe-theory", moe_theory.__version__)
-    works = [software(version), *filter(None, map(entry_of, papers))]  # those without an entry are left out
+    works = [software(version), *filter(None, map(entry_of, papers))]  # papers without an entry are left out
     entries = "\n\n".join(work.text for work in works)
     return Document(
         lambda: {"papers": papers, "version": version, "bibtex": entries}, lambda _: f"```\n{entries}\n```", SCHEMA
@@ -85,7 +85,7 @@ def document(report: Report) -> Document:
 
 
 def cited_papers(papers: Iterable[str]) -> list[str]:
-    """Return the papers, or those that they test the figures of, by rank."""
+    """Return by rank the papers, or in place of a paper the ones whose statements it tests."""
     names: set[str] = set()
     for paper in papers:
         tested = answers_for(paper) if paper in paper_names() else ()

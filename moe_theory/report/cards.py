@@ -1,4 +1,4 @@
-"""Words of a statement's card: verdict, certainty, evidence and commands."""
+"""The words of a statement's card, which are verdict, certainty, evidence and commands."""
 
 import functools
 import itertools
@@ -29,7 +29,7 @@ from moe_theory.verification.verdict import Proof, Role, Statement, Status, Verd
 
 _PRINTED_FAILS = (StatementStatus.FALSE, StatementStatus.AMENDED)
 
-LABELS: dict[str, str] = {  # what a reader sees for a status; JSON keeps the status
+LABELS: dict[str, str] = {  # what readers see for a status. JSON has the status itself
     StatementStatus.HOLDS: "TRUE",
     StatementStatus.AMENDED: "FALSE AS PRINTED",
     StatementStatus.FALSE: "FALSE",
@@ -39,7 +39,7 @@ LABELS: dict[str, str] = {  # what a reader sees for a status; JSON keeps the st
     StatementStatus.NOT_TESTABLE: "NOT TESTABLE",
     BY_READING: "DEPENDS",
 }
-REASONS = {  # headings of the paragraph that gives the reason
+REASONS = {  # headings above the reasons
     StatementStatus.HOLDS: "Why it holds",
     StatementStatus.AMENDED: "Why it fails as printed",
     StatementStatus.FALSE: "Why it fails",
@@ -79,13 +79,13 @@ def label(judgement: Judged) -> str:
 
 
 def label_counts(judgements: Sequence[Judged]) -> str:
-    """Return label counts: "12 TRUE, 7 FALSE"."""
+    """Return the counts of labels, such as "12 TRUE, 7 FALSE"."""
     counts = statement_counts(judgements)
     return ", ".join(f"{count} {LABELS[status]}" for status, count in counts.items())
 
 
 def condition(judgement: Judged) -> str:
-    """Return the words after the label: a condition, or statuses by reading."""
+    """Return the words after the label, which are a condition or the statuses by reading."""
     status = statement_status(judgement)
     if status == BY_READING:
         parts = []
@@ -127,10 +127,10 @@ def reasons(judgement: Judged) -> list[str]:
     if status in (StatementStatus.NOT_JUDGED, StatementStatus.OPEN):
         recorded_label = _recorded_labels(statement.paper).get(statement.name, label(judgement))
         if recorded_label != label(judgement):
-            recorded_words = [f"In the recorded results it is {recorded_label}."]
+            recorded_words = [f"In the published results it is {recorded_label}."]
     if status == StatementStatus.NOT_JUDGED:
         return [unsaid(judgement), *recorded_words]
-    if recorded_words:  # the statement's own reasons are for its recorded status
+    if recorded_words:  # the statement's own reasons explain its recorded status
         return ["The tests of this run do not decide it.", *recorded_words]
     paragraphs = [statement.why, statement.untestable, statement.undecided]
     if not any(paragraphs):
@@ -149,7 +149,6 @@ def _recorded_labels(paper: str) -> dict[str, str]:
 
 
 def certainty(judgement: Judged, verdicts: Sequence[Verdict], folder: Path | None, failing: Sequence[str]) -> str:
-    """Return how sure a status is."""
     sentences = [*_known_by(judgement, verdicts), challenge.search_sentence(judgement)]
     if failing:
         names = listed([name.partition(".")[2] for name in failing])
@@ -204,7 +203,7 @@ def _first_sentence(caveat: str) -> str:
 
 
 def evidence(judgement: Judged, verdicts: Sequence[Verdict], verdict: Verdict | None = None) -> list[Evidence]:
-    """Return the test of a verdict, by default of the one that decides, then ablations and baselines."""
+    """Return the test of a verdict, by default the deciding one, followed by ablations and baselines."""
     verdict = verdict or decisive(judgement, verdicts)
     paragraphs = []
     if verdict:
@@ -227,7 +226,7 @@ def evidence(judgement: Judged, verdicts: Sequence[Verdict], verdict: Verdict | 
 
 
 def _passing(judgement: Judged, verdict: Verdict, verdicts: Sequence[Verdict]) -> Verdict | None:
-    """Return where a claim passes that fails under other readings, if that is why the status depends on them."""
+    """Return a verdict where a failing claim passes, if the status depends on readings for this reason."""
     if statement_status(judgement) != BY_READING or verdict.status is not Status.REFUTED:
         return None
     same_claim = (candidate for candidate in verdicts if candidate.claim == verdict.claim)
@@ -248,7 +247,7 @@ def _in_role(judgement: Judged, role: Role, verdicts: Sequence[Verdict]) -> list
 
 
 def brief_argument(judgement: Judged, proof: Proof) -> str:
-    """Return an exact argument in words, with the first sentence of its caveat if needed."""
+    """Return an exact argument in words. If needed, the first sentence of its caveat follows."""
     if proof is _deciding_proof(judgement):
         return proof.title
     return f"{proof.title} {_first_sentence(proof.caveat)}".strip()

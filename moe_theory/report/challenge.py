@@ -7,20 +7,19 @@ from moe_theory.verification.challenged import Challenge, placed
 from moe_theory.verification.status import Judged
 from moe_theory.verification.verdict import FreeQuantity
 
-_FLIPPED = {"break": "breaks", "rescue": "is rescued"}
+_FLIPPED = {"break": "fails", "rescue": "holds"}
 _OUTCOMES = {"break": ("fails", "no counterexample"), "rescue": ("holds", "none where it holds")}
-_UNFLIPPED = {"break": "unbroken", "rescue": "not rescued"}
+_UNFLIPPED = {"break": "no counterexample", "rescue": "not found to hold"}
 
 
 def headline(search: Challenge) -> str:
-    """Return the flip, if any."""
     if search.flips:
         return " and ".join(f"{_FLIPPED[search.sought]} at {placed(flip.setting)}" for flip in search.flips)
     words = f"{_UNFLIPPED[search.sought]} at {_count(search.settings, 'setting')}"
     if not search.is_thorough:
         words += ", too few for the ends of all axes"
     if search.sought == "break" and search.nearest.violation > 0:
-        words += f", though beyond its margin, undecided, at {placed(search.nearest.setting)}"
+        words += f", but beyond its margin and undecided at {placed(search.nearest.setting)}"
     return words
 
 

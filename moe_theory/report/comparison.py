@@ -1,4 +1,4 @@
-"""Comparison of a user's algorithm with a paper's, by statement."""
+"""Comparison of a user's algorithm with a paper's, statement by statement."""
 
 import dataclasses
 import itertools
@@ -19,10 +19,10 @@ _UNDECIDED = {StatementStatus.OPEN, StatementStatus.NOT_JUDGED, StatementStatus.
 
 class StatementPair(NamedTuple):
     name: str
-    printed: str  # its status
+    printed: str  # status of the printed algorithm
     own: str
-    differs: bool  # whether both are decided under a reading, and otherwise
-    inapplicable: dict[str, str]  # claims that do not apply to one's own, each with why
+    differs: bool  # whether both statuses are decided and different under some reading
+    inapplicable: dict[str, str]  # claims that do not apply to the user's algorithm, with reasons
 
     def to_json(self) -> dict[str, object]:
         return {
@@ -35,7 +35,7 @@ class StatementPair(NamedTuple):
 
 
 def compared(report: Report) -> list[StatementPair]:
-    """Return the statements of a run of a user's algorithm, with recorded statuses."""
+    """Return the statements of a run of a user's algorithm, compared with their recorded statuses."""
     recorded = recorded_verdicts(report.statements)
     return [_pair(statement, recorded, report.verdicts) for statement in report.statements]
 
@@ -76,7 +76,7 @@ def _statuses(judgement: Judged) -> dict[str, StatementStatus]:
 
 
 def comparison(report: Report, paths: Sequence[Path] = ()) -> Document:
-    """Return a line for each statement, inapplicable claims, and the number of differences."""
+    """Return a line for each statement, the inapplicable claims, and the number of differences."""
     pairs = compared(report)
     differing = [pair.name for pair in pairs if pair.differs]
 

@@ -1,4 +1,4 @@
-"""Verdicts, claims, statements and lists of them in notebooks, as HTML."""
+"""HTML for notebooks of verdicts, claims, statements and lists."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,7 +37,6 @@ def html(value: Any) -> str:
 
 
 def plot(verdict: Verdict) -> "Figure":
-    """Return a verdict's picture."""
     return panels.figure_of(verdict)
 
 

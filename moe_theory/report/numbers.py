@@ -1,4 +1,4 @@
-"""Numbers in words, as short as possible."""
+"""Numbers in words that are as short as possible."""
 
 import math
 import numbers
@@ -6,11 +6,11 @@ from typing import Any
 
 from moe_theory.core.errors import shown
 
-ROUNDING = 1e-12  # relative, of a standard error that is none
+ROUNDING = 1e-12  # a smaller relative standard error counts as 0
 
 
 def number(value: float | int) -> str:
-    """Return a whole number in full, others to four digits, a dash unless finite."""
+    """Return a whole number in full, another one to four digits, or a dash if it is not finite."""
     if isinstance(value, int):
         return str(value)
     if math.isfinite(value):
@@ -19,7 +19,7 @@ def number(value: float | int) -> str:
 
 
 def with_error(value: float, error: float) -> str:
-    """Return a number with two digits of its error: 2.74 ± 0.07."""
+    """Return a number with two digits of its error, such as 2.74 ± 0.07."""
     if not (math.isfinite(value) and math.isfinite(error) and error > ROUNDING * abs(value)):
         return number(value)
     place = math.floor(math.log10(error)) - 1
@@ -35,7 +35,7 @@ def percentage(share: float) -> str:
 
 
 def setting(value: Any) -> str:
-    """Return a parameter's value in at most four digits, or a whole number."""
+    """Return a parameter's value with at most four digits, or as a whole number."""
     if isinstance(value, str):
         return value
     is_fraction = isinstance(value, numbers.Real) and not isinstance(value, numbers.Integral)

@@ -1,4 +1,4 @@
-"""One picture of all papers: a printed statement, its status, the correction and measured means."""
+"""One picture of all papers, with a printed statement, its status, the correction and measured means."""
 
 import dataclasses
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ from moe_theory.verification.catalog import OVERVIEW, OVERVIEW_TITLE
 from moe_theory.verification.registry import select_readings
 from moe_theory.verification.verdict import Status
 
-NARROW = (5.0, 4.6)  # inches, with two panels a row, for a phone
+NARROW = (5.0, 4.6)  # inches, for a phone, with two panels per row
 
 
 class Theme(NamedTuple):
@@ -24,8 +24,8 @@ class Theme(NamedTuple):
     soft: str
     measured: str
     printed: str
-    neutral: tuple[str, str]  # ground and words of statuses without a badge of their own
-    badges: dict[str, tuple[str, str]]  # by status
+    neutral: tuple[str, str]  # background and text colour of statuses without their own badge
+    badges: dict[str, tuple[str, str]]  # background and text colour, by status
 
 
 LIGHT = Theme(
@@ -80,7 +80,7 @@ def _draw_panel(axis: Axes, panel: Panel, data: xr.Dataset, theme: Theme) -> Non
     axis.plot(data.x, data.printed, label="paper", **PRINTED(color=theme.printed))
     if replacement_holds(panel):
         axis.plot(data.x, data.right, label="corrected", **RIGHT(color=theme.ink, markerfacecolor="none"))
-    measured = MEASURED(color=theme.measured, zorder=1.9)  # below both
+    measured = MEASURED(color=theme.measured, zorder=1.9)  # below both lines
     if np.isfinite(data.low).any():
         curve(axis, data.x, data, "measured", "10–90 % of runs", **measured)
     else:
@@ -118,7 +118,6 @@ def status_of(panel: Panel) -> str | None:
 
 
 def replacement_holds(panel: Panel) -> bool:
-    """Return whether the recorded run supports the panel's correction."""
     paper = panel.right.partition(".")[0]
     run = recorded.read().get(paper)
     verdict = run and run.of(panel.right).get(select_readings(paper, None)[0].name)
@@ -153,4 +152,4 @@ def figures() -> dict[str, FigureSpec]:
     return {OVERVIEW: spec}
 
 
-FIRST_DEFAULTS = Reading("of each paper", "each paper's first default", None)  # panels have their own parameters
+FIRST_DEFAULTS = Reading("of each paper", "each paper's first default", None)  # panels set their own parameters

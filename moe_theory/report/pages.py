@@ -15,9 +15,9 @@ from moe_theory.verification.catalog import answered, answers_for
 from moe_theory.verification.verdict import Report, Statement, Status, Verdict
 
 SCHEMA = "moe-theory/verdicts/6"
-NUMBERS = "verdicts.json"  # what verifying writes
-PAGE_NAMES = ("report.html",)  # what is made of it
-REPORT_JSON = "report.json"  # the numbers of pages that are made again
+NUMBERS = "verdicts.json"  # written by `verify`
+PAGE_NAMES = ("report.html",)  # made from these numbers
+REPORT_JSON = "report.json"  # the numbers of a page that `report` writes
 OWN_NAMES = (*PAGE_NAMES, REPORT_JSON)
 
 
@@ -31,12 +31,12 @@ def to_json(report: Report) -> str:
 
 
 def write_report(report: Report, folder: Path, numbers: str = REPORT_JSON) -> list[Path]:
-    """Write `report.html` and its source `numbers`, both or neither. Raises: OutputError."""
+    """Write both `report.html` and its source `numbers`, or neither. Raises: OutputError."""
     return write_together(folder, {"report.html": to_html(report), numbers: to_json(report)})
 
 
 def write_numbers(report: Report, folder: Path) -> list[Path]:
-    """Write the verdicts alone, and remove older pages. Raises: OutputError."""
+    """Write only the verdicts, and remove older pages. Raises: OutputError."""
     paths = write_together(folder, {NUMBERS: to_json(report)})
     for name in OWN_NAMES:
         (folder / name).unlink(missing_ok=True)
@@ -49,7 +49,7 @@ def of_paper(name: str) -> Report:
     records = recorded.read()
     papers = [name, *(answering for answering in paper_names() if name in answers_for(answering))]
     if name not in records:
-        raise DamagedError(f"no run of {name} is recorded. Run `moe-theory verify {name}`, which writes a report.")
+        raise DamagedError(f"{name} has no published results. Run `moe-theory verify {name}`, which writes a report.")
     ids = set().union(*(statement.roles for statement in statements))
     reports = [as_report(records[paper], statements) for paper in papers if paper in records]
     for report in reports:
@@ -73,28 +73,28 @@ def as_report(run: recorded.Recorded, statements: Sequence[Statement] = ()) -> R
 
 
 def read_reports(paths: Iterable[str | os.PathLike[str]]) -> Report:
-    """Return the reports at `paths` as one, where later verdicts on a claim under a reading replace earlier ones."""
+    """Return the reports at `paths` as one. Later verdicts on a claim under a reading replace earlier ones."""
     files = list(dict.fromkeys(_file(Path(path)) for path in paths))
     return merged([_read(file) for file in files], [str(file) for file in files])
 
 
 def read_printed(paths: Iterable[str | os.PathLike[str]]) -> Report:
-    """Return `read_reports`. Raises: DamagedError also for a user's own algorithm."""
+    """Return `read_reports`. Raises: DamagedError, also if the verdicts are on a user's algorithm."""
     paths = [*paths]
     report = read_reports(paths)
     if report.own_system:
         raise DamagedError(
-            f"{' and '.join(map(str, paths))} has verdicts on {report.own_system}, an algorithm of your own, which "
-            "enter no record and no status of the paper's. Run `moe-theory verify` without --system."
+            f"{' and '.join(map(str, paths))} has verdicts on your own algorithm {report.own_system}, which cannot be "
+            "published as the paper's. Run `moe-theory verify` without --system."
         )
     return report
 
 
 def merged(reports: Sequence[Report], names: Sequence[str]) -> Report:
-    """Return many reports as one, with sums of errors and of budgets.
+    """Return many reports as one. Errors and budgets are added.
 
-    The sum of errors bounds the probability that any verdict is false, replaced ones included. Reports of different
-    seeds are not merged, because verdicts chosen among seeds have no known error.
+    The sum of errors bounds the probability that any verdict is false, including replaced ones. Reports with different
+    seeds cannot be merged, because verdicts selected from several seeds have no known error.
     """
     first = reports[0]
     for report, name in zip(reports, names, strict=True):
@@ -103,8 +103,8 @@ def merged(reports: Sequence[Report], names: Sequence[str]) -> Report:
             value_of_report = getattr(report, field)
             if value != value_of_report:
                 raise DamagedError(
-                    f"{names[0]} has {field}={value} and {name} has {field}={value_of_report}: verdicts chosen among "
-                    "them would have no known error. Make a report of each, or run one again."
+                    f"{names[0]} has {field}={value} and {name} has {field}={value_of_report}, so a selection of their "
+                    "verdicts would have no known error. Make separate reports, or rerun one of them."
                 )
     if len(reports) == 1:
         return first
@@ -122,7 +122,7 @@ def merged(reports: Sequence[Report], names: Sequence[str]) -> Report:
         readings |= report.readings
         seconds |= report.seconds
         statements |= {statement.name: statement for statement in report.statements}
-    settings: dict[int, list[str]] = {}  # of a verdict by its identity, those that no later one is on
+    settings: dict[int, list[str]] = {}  # by the id of a verdict, its settings without a later verdict
     for (_, setting), verdict in last.items():
         settings.setdefault(id(verdict), []).append(setting)
     by_id = {id(verdict): verdict for verdict in last.values()}
@@ -145,22 +145,21 @@ def _file(path: Path) -> Path:
     for file in (path, path / NUMBERS, path / REPORT_JSON):
         if file.is_file():
             return file
-    raise DamagedError(f"{path} holds no {NUMBERS}: name a folder that `moe-theory verify --out` wrote.")
+    raise DamagedError(f"{path} has no {NUMBERS}. Name a folder that `moe-theory verify --out` wrote.")
 
 
 def _read(path: Path) -> Report:
     try:
-        document = unsealed(path.read_bytes())  # earlier ones are not
+        document = unsealed(path.read_bytes())  # earlier versions have no digest
     except (OSError, ValueError) as failure:
         reason = " ".join(str(getattr(failure, "strerror", None) or failure).split())
         raise DamagedError(f"{path} cannot be read as JSON ({reason}). Run `moe-theory verify` again.") from None
     schema = document.get("schema")
     if schema != SCHEMA:
         raise DamagedError(
-            f"{path} has schema {shortened(schema)} and not {SCHEMA!r}: it is no report, or another version's. Run the "
-            "command that wrote it again."
+            f"{path} has schema {shortened(schema)} and not this version's {SCHEMA!r}. Rerun the command that wrote it."
         )
     try:
         return Report.from_json(document)
     except DamagedError as failure:
-        raise DamagedError(f"{path} is not a whole report ({failure}). Run the command that wrote it again.") from None
+        raise DamagedError(f"{path} is not a complete report ({failure}). Rerun the command that wrote it.") from None

@@ -1,4 +1,4 @@
-"""Pictures of a verdict: observed against predicted over components."""
+"""Pictures of verdicts, which show observed and predicted values of the components."""
 
 import math
 import re
@@ -20,12 +20,12 @@ from moe_theory.verification.verdict import Curve, Verdict
 
 PLOT_SIZE = (4.6, 2.0)  # in inches
 PLOT_EDGES = {"left": 0.55, "right": 0.3, "bottom": 0.27, "top": 0.3}  # inches around a plot's axes
-MAX_LABELS = 5  # on a panel's axis
+MAX_LABELS = 5  # labels on a panel's axis
 LETTER_POINTS = 4.4  # width of a letter of a label
 LINE_INCHES = 0.13  # height of a line of a label
-SIDE_ROOM = 0.06  # of a rate's grid, on either side of it
+SIDE_ROOM = 0.06  # room on both sides of a rate's grid
 SYMBOLS = {"sigma_0": "σ₀", "Gamma": "Γ"}
-LARGEST_DRAWN = 1e150  # squares and ratios of what is drawn must be numbers
+LARGEST_DRAWN = 1e150  # so that squares and ratios are finite
 PREDICTED = roles.ArtistStyle(
     color="C1", linewidth=1, linestyle=(0, (4, 1.6)), marker="D", markersize=4, markerfacecolor="white"
 )
@@ -42,7 +42,7 @@ def svg_of(verdict: Verdict, figure: Figure) -> str | None:
 
 
 def figure_of(verdict: Verdict) -> Figure:
-    """Draw a verdict's picture. Raises: InvalidValueError without a curve."""
+    """Draw a verdict's picture. Raises: InvalidValueError if the verdict has no curve."""
     from moe_theory.plot.layout import NotebookFigure
 
     if verdict.curve is None or not verdict.curve.labels:
@@ -60,7 +60,7 @@ def _fill(figure: Figure, verdict: Verdict, curve: Curve) -> None:
     bottom = PLOT_EDGES["bottom"] + height - PLOT_SIZE[1]
     across = width - PLOT_EDGES["left"] - PLOT_EDGES["right"]
     up = height - bottom - PLOT_EDGES["top"]
-    # Fixed, because laying out takes longer than drawing.
+    # The layout is fixed, because computing it takes longer than drawing.
     panel = figure.add_axes((PLOT_EDGES["left"] / width, bottom / height, across / width, up / height))
     draw_curve(panel, verdict, curve)
     handles = [
@@ -78,12 +78,12 @@ def plot_size(curve: Curve) -> tuple[float, float]:
 
 
 class TickLabels(NamedTuple):
-    step: int  # every `step`-th component has one
-    words: list[str]  # of those
+    step: int  # every `step`-th component has a label
+    words: list[str]  # labels of these components
 
 
 def tick_labels(curve: Curve) -> TickLabels:
-    """Return at most five labels side by side, with a line for each part."""
+    """Return at most five labels that fit side by side, with a line for each part."""
     labels = [label.replace(", ", "\n") for label in curve.labels]
     for name, symbol in SYMBOLS.items():
         labels = [label.replace(name, symbol) for label in labels]
@@ -95,24 +95,24 @@ def tick_labels(curve: Curve) -> TickLabels:
 
 
 def picture_words(curve: Curve) -> str:
-    """Return a description of a verdict's curve for readers who cannot see it."""
+    """Return a description of a verdict's curve for readers who cannot see the picture."""
     pairs = zip(curve.predicted, curve.observed, strict=True)
     above = sum(observed > predicted for predicted, observed in pairs)
     count = len(curve.labels)
     where = f"{count} components from {curve.labels[0]} to {curve.labels[-1]}" if count > 1 else curve.labels[0]
-    return f"Plot of what was predicted and observed: {where}. Observed is above predicted at {above} of {count}."
+    return f"Plot of predicted and observed values: {where}. Observed is above predicted at {above} of {count}."
 
 
 def draw_curve(panel: Axes, verdict: Verdict, curve: Curve) -> None:
-    """Draw observed over predicted values, with the difference's interval and the allowed range."""
+    """Draw observed and predicted values, with the interval of the difference and the allowed range."""
     is_rate = curve.abscissa is not None
     predicted = _clip(curve.predicted)
     observed = _clip(curve.observed)
     margin = np.nan_to_num(_clip(curve.margin))
     difference = observed - predicted
     bars = np.array([difference - _clip(curve.low), _clip(curve.high) - difference])
-    bars = np.where(np.isfinite(bars), np.maximum(bars, 0), 0.0)  # none on a side where the interval is open
-    if verdict.kind == "identity":  # its tolerance is what the error is compared with
+    bars = np.where(np.isfinite(bars), np.maximum(bars, 0), 0.0)  # no bar on a side where the interval is infinite
+    if verdict.kind == "identity":  # its error is compared with the tolerance
         predicted = predicted + margin
         margin = 0 * margin
         bars = 0 * bars
@@ -144,7 +144,7 @@ def _shade_allowed(panel: Axes, verdict: Verdict, predicted: np.ndarray, margin:
     room = max(0.12 * (high - low) or 0.5, 1e-12 * max(-low, high))
     count = len(predicted)
     is_below, is_above = allowed_sides(verdict)
-    places = np.r_[0, :count, count - 1]  # as far as the panel goes
+    places = np.r_[0, :count, count - 1]  # out to the panel's edges
     lower = low - room if is_below else (predicted - margin)[places]
     upper = high + room if is_above else (predicted + margin)[places]
     panel.fill_between(np.r_[-0.5, :count, count - 0.5], lower, upper, **ALLOWED)

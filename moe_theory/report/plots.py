@@ -1,4 +1,4 @@
-"""Figures of papers and the overview, on request, also as files."""
+"""Figures of papers and the overview, also as files."""
 
 import dataclasses
 import itertools
@@ -45,18 +45,18 @@ def figure(
     width: float | str | None = None,
     progress: Progress = automatic,
 ) -> tuple[xr.Dataset, "Figure"]:
-    """Compute and draw a figure of a paper, as `moe-theory figures` does.
+    """Compute and draw a figure of a paper, like `moe-theory figures`.
 
     Args:
         name: "PAPER.FIGURE", as in `moe-theory figures --list`, or "overview.overview".
-        reading: a name, by default the paper's first default.
-        replicates: by default the figure's own number.
-        rounds: of the runs (for some figures slots, steps or repetitions), by default the figure's own number.
-        experts: numbers M.
-        settings: parameters by name on top of the reading, such as {"truth_scale": 0.2}.
-        width: inches, or a text such as "8cm", by default the figure's own, with a height that follows.
-    Returns: the data, with their command in the attributes, and the figure.
-    Raises: UnknownNameError or InvalidValueError for a figure that is impossible.
+        reading: the reading's name, by default the paper's first default.
+        replicates: number of replicates, by default the figure's own number.
+        rounds: number of rounds (for some figures slots, steps or repetitions), by default the figure's own number.
+        experts: numbers of experts M to draw.
+        settings: parameters by name that change the reading, such as {"truth_scale": 0.2}.
+        width: width in inches, or a text such as "8cm", by default the figure's own. The height follows.
+    Returns: the data, whose attributes have the command, and the figure.
+    Raises: UnknownNameError or InvalidValueError for an impossible figure.
 
     Examples:
         >>> import moe_theory as mt
@@ -65,7 +65,7 @@ def figure(
         >>> data.experts.values.tolist()
         [2, 4]
     """
-    from moe_theory.plot import layout  # imports matplotlib, as it does below
+    from moe_theory.plot import layout  # imports matplotlib
 
     paper, _, figure_name = name.partition(".")
     if figure_name not in figures_of(paper):
@@ -97,7 +97,7 @@ def make_figures(
     progress: Progress = quiet,
     **asked: Any,
 ) -> list[Path]:
-    """Draw figures as `out`/`paper`/NAME.svg, with data as NAME.csv."""
+    """Draw figures to `out`/`paper`/NAME.svg, with their data in NAME.csv."""
     from moe_theory.plot import layout
 
     forms = list(dict.fromkeys(forms))
@@ -142,9 +142,7 @@ def _planned(
         count = replicates or spec.replicates
         for option, value in options.items():
             if value is not None and not spec.takes(option):
-                raise InvalidValueError(
-                    f"the figure {paper} {spec.name} decides its {option} itself. Leave {option} out, or draw another."
-                )
+                raise InvalidValueError(f"the figure {paper} {spec.name} sets its {option} itself. Leave {option} out.")
         planned.append((spec, spec.setup(choice, count, seed, rounds=rounds, experts=experts)))
     return planned
 
@@ -154,7 +152,7 @@ def _reading_of(paper: str, name: str | None, settings: Mapping[str, Any] | None
         if name is not None or settings:
             subject = "settings are" if name is None else f"reading={name!r} is"
             raise InvalidValueError(
-                f"{subject} of one paper, and {OVERVIEW} shows each under its first default. Leave it out."
+                f"{subject} of one paper, but {OVERVIEW} shows each under its first default. Leave it out."
             )
         return overview.FIRST_DEFAULTS
     if name in SPECIAL_NAMES:

@@ -40,13 +40,13 @@ def documented(records: Sequence[PaperRecord]) -> Document:
 
 
 def write(record: PaperRecord) -> None:
-    """Write the file, an entry a line. Raises: OutputError. DamagedError for another paper's file."""
+    """Write the file with one entry per line. Raises: OutputError. DamagedError for another paper's file."""
     if record.path.name != recorded.SEARCHES and record.path.is_file():
         paper = kept_at(record.path).paper
         if paper != record.paper:
             raise DamagedError(
-                f"{record.path} is the record of {paper}, and no place for the record of {record.paper}: a paper has a "
-                "folder of its own. Move the module of its PAPER into one."
+                f"{record.path} is the record of {paper}, so the record of {record.paper} has no place. Every paper "
+                "needs its own folder. Move the module of its PAPER into one."
             )
     write_whole(prepare_folder(record.path.parent) / record.path.name, record.text)
 
@@ -60,7 +60,7 @@ def write_indexes(papers: Iterable[str]) -> None:
 
 
 def of_papers(folders: Sequence[Path]) -> list[PaperRecord]:
-    """Return each paper's record with the runs in these folders, by `own`."""
+    """Return the records of all papers with runs in these folders, by `own`."""
     by_paper: dict[str, list[Path]] = {}
     for folder in folders:
         verdicts = read_printed([folder]).verdicts
@@ -74,10 +74,10 @@ def paper_record(run: Recorded, name: str = recorded.NAME) -> PaperRecord:
 
 
 def of_searches(folders: Sequence[Path]) -> list[PaperRecord]:
-    """Return the records of papers' searches, with those in these folders.
+    """Return the records of papers' searches, including the searches in these folders.
 
-    A new search replaces a recorded one, unless too short for the ends of all axes. Searches of statements without free
-    parameters are dropped.
+    A new search replaces a recorded one, unless it is too short for the ends of all axes. Searches of statements
+    without free parameters are dropped.
     """
     new: dict[str, Challenge] = {}
     for folder in folders:
@@ -93,10 +93,10 @@ def of_searches(folders: Sequence[Path]) -> list[PaperRecord]:
 
 
 def own(*folders: Path) -> Recorded:
-    """Return a paper's record with the runs in these folders.
+    """Return a paper's record, including the runs in these folders.
 
-    It has verdicts on every claim under each reading, where those in the folders replace recorded ones. All runs have
-    one seed, so the remaining errors bound the probability that any verdict is false.
+    It has verdicts on every claim under each reading. Verdicts in the folders replace recorded ones. All runs have the
+    same seed, so the sum of the remaining errors bounds the probability that any verdict is false.
     """
     report = read_printed(folders)
     folder = " and ".join(map(str, folders))
@@ -107,14 +107,14 @@ def own(*folders: Path) -> Recorded:
     (paper,) = papers
     if paper not in paper_names():
         raise DamagedError(
-            f"{folder} is on {paper}, which is not installed, so that its record has no place. Register its PAPER by "
-            "an entry point, as `moe-theory new paper NAME` does."
+            f"{folder} has verdicts on {paper}, which is not installed, so its record has no place. Register its PAPER "
+            "by an entry point, as `moe-theory new paper NAME` does."
         )
     undeclared = {verdict.claim for verdict in report.verdicts} - {claim.id for claim in select_claims([paper])}
     if undeclared:
         raise DamagedError(
-            f"{folder} has a verdict on {min(undeclared)}, which the installed {paper} does not declare. Declare it in "
-            "a file of the paper, and run it again."
+            f"{folder} has a verdict on {min(undeclared)}, but the installed {paper} does not declare this claim. "
+            "Declare it in a file of the paper, and run it again."
         )
     before = recorded.read().get(paper)
     combined = report
@@ -124,30 +124,30 @@ def own(*folders: Path) -> Recorded:
     if missing:
         claim, reading = missing[0]
         raise DamagedError(
-            f"{folder} has no verdict on {claim} under {reading}, nor has the record; {len(missing) - 1} more "
-            f"are missing. Run `moe-theory verify {claim} --seed {report.seed}`, or the paper whole."
+            f"{folder} has no verdict on {claim} under {reading}, and neither has the record. {len(missing) - 1} more "
+            f"are missing. Run `moe-theory verify {claim} --seed {report.seed}`, or verify the whole paper."
         )
     seconds = sum(report.seconds.values())
     if before is None or combined is report:
         return _run(combined, paper, report.error, seconds)
-    shares = {verdict.command: verdict.error for verdict in combined.verdicts}  # a verdict may be on several readings
+    shares = {verdict.command: verdict.error for verdict in combined.verdicts}  # a verdict may be for several readings
     error = max(before.error, float(f"{sum(share for share in shares.values() if share > 0):.4g}"))
     total_seconds = None if before.seconds is None else before.seconds + seconds
     run = _run(combined, paper, error, total_seconds)
     if run.verdicts != before.verdicts:
         return run
-    return before  # recorded already
+    return before  # already recorded
 
 
 def of_other_data(folders: Sequence[Path]) -> PaperRecord:
-    """Return the published runs of a paper on another data set: those in these folders, on every claim."""
+    """Return a paper's record for another data set. The runs in these folders must cover every claim."""
     if not folders:
         raise InvalidValueError("there is no run on other data. Name its folder.", argument="folders")
     report = read_printed(folders)
     pairs = {(verdict.paper, verdict.data) for verdict in report.verdicts}
     if len(pairs) != 1:
         names = ", ".join(sorted(f"{paper} on {data}" for paper, data in pairs)) or "nothing"
-        raise DamagedError(f"these have verdicts on {names}, not on one paper's claims on one data set.")
+        raise DamagedError(f"these folders have verdicts on {names}, but all must be on one paper and one data set.")
     ((paper, data),) = pairs
     missing = {claim.id for claim in select_claims([paper])} - {verdict.claim for verdict in report.verdicts}
     if missing:
@@ -194,7 +194,6 @@ def _readings(report: Report, paper: str) -> dict[str, str]:
 
 
 def _without_out(commands: str) -> str:
-    """Return command lines without --out."""
     shortened = []
     for command in commands.split("; "):
         words = shlex.split(command)

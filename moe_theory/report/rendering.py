@@ -1,4 +1,4 @@
-"""Cards of statements, for a terminal and as HTML, and the page of a report."""
+"""Cards of statements, for a terminal and in HTML, and the page of a report."""
 
 import base64
 import functools
@@ -26,13 +26,13 @@ if typing.TYPE_CHECKING:
     import jinja2
     from matplotlib.figure import Figure
 
-LONGEST_FORMULA = 4000  # characters that are typeset: longer ones take long
-_UNSAFE = re.compile(r"\\(href|style|class|color|newcommand)")  # in a formula: links, styles, and what may be long
+LONGEST_FORMULA = 4000  # characters. Longer formulas take too long to typeset
+_UNSAFE = re.compile(r"\\(href|style|class|color|newcommand)")  # links, styles and new commands in a formula
 CSS_INCH = 96  # pixels
-MOST_OPEN = 5  # statements that are unfolded at first
-MOST_WORDS = 260  # of a short card
-OMITTED = ("Baseline", "Ablation", "Example")  # what a short card leaves out, in this order, until it is short
-FACETS = ("status", "paper", "reading", "kind")  # what the page's verdicts are filtered by
+MOST_OPEN = 5  # statements that are open at first
+MOST_WORDS = 260  # in a short card
+OMITTED = ("Baseline", "Ablation", "Example")  # parts that a short card omits in this order until it is short
+FACETS = ("status", "paper", "reading", "kind")  # filters of the page's verdicts
 
 
 class Target(NamedTuple):
@@ -42,7 +42,7 @@ class Target(NamedTuple):
 
 
 def to_html(report: Report) -> str:
-    from matplotlib.figure import Figure  # takes longer to import than all the rest
+    from matplotlib.figure import Figure  # takes longer to import than everything else
 
     figure = Figure()
     judgements = wording.judged_statements(report)
@@ -93,7 +93,6 @@ def card(
     shown_claim: str = "",
     target: Target,
 ) -> str:
-    """Return the card of a statement as Markdown."""
     statement = judgement.statement
     of_claim = (verdict for verdict in verdicts if verdict.claim == shown_claim)
     displayed = next(of_claim, None) or wording.decisive(judgement, verdicts)
@@ -129,7 +128,6 @@ def html_card(judgement: Judged, verdicts: Sequence[Verdict]) -> Markup:
 
 @functools.cache
 def templates() -> "jinja2.Environment":
-    """Return the templates of all pages."""
     import jinja2
 
     environment = markdown.environment(loader=jinja2.PackageLoader("moe_theory.report"))
@@ -151,14 +149,14 @@ def parts() -> Any:
 
 
 def mathml(latex: str, display: str = "block") -> Markup:
-    """Return a formula as MathML, if it can be converted and asks for no links or styles."""
+    """Return a formula in MathML, if it can be converted and has no links or styles."""
     from latex2mathml.converter import convert_to_element
 
     if len(latex) > LONGEST_FORMULA or _UNSAFE.search(latex):
         return Markup("")
     try:
         formula = convert_to_element(latex, display=display)
-    except Exception:  # the converter fails with whatever it stumbles over; the page then shows the source
+    except Exception:  # the converter raises many errors. The page then shows the source
         return Markup("")
     formula.attrib.pop("xmlns", None)
     for element in formula.iter():
@@ -193,8 +191,8 @@ def _math(words: str) -> Markup:
 
 
 TERMINAL = Target(symbols.plain, symbols.linear, is_short=True)
-WHOLE = TERMINAL._replace(is_short=False)  # with full proofs, notes and free parameters
+WHOLE = TERMINAL._replace(is_short=False)  # includes full proofs, notes and free parameters
 PAGE = Target(
     words=lambda words: markdown.escaped(_math(words)),
-    formula=lambda latex: Markup(" ".join(parts().typeset(latex).split())),  # one block
+    formula=lambda latex: Markup(" ".join(parts().typeset(latex).split())),  # in one block
 )

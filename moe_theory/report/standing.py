@@ -1,4 +1,4 @@
-"""Statuses of statements, by the recorded runs or by a run in a folder."""
+"""Statuses of statements, from the recorded runs or a run in a folder."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,12 +15,12 @@ from moe_theory.verification.verdict import Statement, Verdict
 class Standing(NamedTuple):
     known: Judged
     verdicts: list[Verdict]
-    folder: Path | None = None  # of the run that judged it; None for the recorded ones
-    claim: str = ""  # whose test its card shows, by default the one that decides
+    folder: Path | None = None  # folder of the run that decided the status, or None for recorded runs
+    claim: str = ""  # the claim whose test the card shows, by default the deciding one
 
 
 def standing(patterns: Sequence[str] = (), folder: Path | None = None) -> list[Standing]:
-    """Return the matching statements, each once with its status."""
+    """Return the matching statements without repetition, each with its status."""
     report = None if folder is None else read_printed([folder])
     by_name: dict[str, Statement] = {}
     for pattern in patterns or ["*"]:

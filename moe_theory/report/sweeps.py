@@ -1,4 +1,4 @@
-"""A sweep's results as a table and a picture."""
+"""A sweep's results in a table and a picture."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,18 +21,18 @@ from moe_theory.verification.region import is_log
 if TYPE_CHECKING:
     from matplotlib.figure import FigureBase
 
-RESULTS = "results.nc"  # what a finished sweep's labelled results are called in its folder
+RESULTS = "results.nc"  # file of a finished sweep's labelled results
 SCHEMA = "moe-theory/sweep-summary/2"
-MAX_ROWS = 40  # of a table
-MAX_LINES = 8  # of a panel
+MAX_ROWS = 40  # rows of a table
+MAX_LINES = 8  # lines in a panel
 PANEL_HEIGHT = 1.65  # inches
 FOOT_HEIGHT = 0.5
 
 
 def cell_table(results: Results, width: int) -> str:
-    """Return the last round of the first forty cells: a row each, mean ± standard error of each scalar.
+    """Return a table of the first forty cells' last round, with mean ± standard error of each scalar.
 
-    A narrow table leaves out errors, and all but the first name of a zip.
+    A narrow table omits errors, and of a zip it shows only the first name.
     """
     cells = results.sweep.grid.cells
     means = [_last_means(results, place) for place in range(min(len(cells), MAX_ROWS))]
@@ -51,18 +51,18 @@ def cell_table(results: Results, width: int) -> str:
     parts = [f"round {results.rounds[-1]}, {title}", table(list(columns), rows, list(columns))]
     num_left = len(cells) - len(means)
     if num_left:
-        parts.append(f"{num_left} more cells: to_xarray has them all")
+        parts.append(f"{num_left} more cells are in to_xarray")
     return paragraphs(parts)
 
 
 def draw(results: Results, path: str | Path) -> Path:
     """Draw all scalar observables at the last round, as SVG or PNG by the suffix of `path`.
 
-    They are over the first axis, in lines for up to eight values of the second, at the first value of others.
+    The first axis is horizontal. Lines show up to eight values of the second axis. Other axes have their first value.
     """
     if not can_be_drawn(results):
         raise InvalidValueError(
-            "a picture needs an axis of the grid, and an observable that is a scalar. Add one, or draw from to_xarray."
+            "a picture needs an axis of the grid and a scalar observable. Add them, or draw from to_xarray."
         )
     names = scalars(results)
     over = " and ".join(axis.name for axis in results.sweep.grid.axes[:2])
@@ -72,12 +72,11 @@ def draw(results: Results, path: str | Path) -> Path:
 
 
 def can_be_drawn(results: Results) -> bool:
-    """Return whether a sweep has an axis and a scalar observable."""
     return bool(results.sweep.grid.axes and scalars(results))
 
 
 def document(results: Results, lines: Sequence[str] = ()) -> Document:
-    """Return every cell's last statistics as JSON, with lines below its table."""
+    """Return a document with every cell's last statistics in JSON, and the table with lines below it."""
     return Document(
         lambda: _body(results), lambda width: paragraphs([Markup(cell_table(results, width)), *lines]), SCHEMA
     )
@@ -102,7 +101,6 @@ def _body(results: Results) -> dict[str, object]:
 
 
 def scalars(results: Results) -> list[str]:
-    """Return the scalar observables and closed forms."""
     return [name for name, quantity in results.sweep.quantities.items() if not quantity.axes]
 
 
@@ -111,15 +109,15 @@ def caption(results: Results) -> str:
     reading = enclosed(" under ", sweep.reading)
     lines = [
         f"{sweep.system}{reading}. At round {results.rounds[-1]}: mean with ± 2 standard errors; {sweep.replicates} "
-        "replicates a cell."
+        "replicates per cell."
     ]
     if len(sweep.grid.axes) > 1:
-        lines.append(f"At most {MAX_LINES} values of the second axis, and the first of each further one.")
+        lines.append(f"Shows at most {MAX_LINES} values of the second axis, and the first value of every further axis.")
     if _overlaid(results):
-        lines.append(f"Dashed: the closed forms {', '.join(_overlaid(results))}, mean over the replicates.")
+        lines.append(f"Dashed: the closed forms {', '.join(_overlaid(results))}, as means over the replicates.")
     coverage = results.coverage
     if not coverage.is_complete:
-        lines.append(f"Incomplete: {coverage.replicates} of {coverage.of_replicates} replicates are there.")
+        lines.append(f"Incomplete: {coverage.replicates} of {coverage.of_replicates} replicates exist.")
     return " ".join(lines)
 
 
@@ -177,6 +175,5 @@ def _last_means(results: Results, place: int) -> dict[str, tuple[float, float, f
 
 
 def closing_line(counts: ChunkCounts) -> str:
-    """Return a line on a run's computed cells."""
     facts = [f"{counts.computed:,} computed", f"{counts.present:,} reused"]
     return f"{counts.num_chunks:,} chunks: {', '.join(facts)}"

@@ -1,4 +1,4 @@
-"""Documents of statements, claims and verdicts."""
+"""Documents about statements, claims and verdicts."""
 
 import dataclasses
 import re
@@ -37,14 +37,14 @@ if TYPE_CHECKING:
     from moe_theory.verification.claim import Claim
 
 MOST_SURPRISING = 4  # false statements named at the end
-_FRAME_COLUMNS = 6  # of a table of three columns: room beside and between them
-_LEAST_ROOM = 28  # columns of what a statement says
-_FIRST_LOOK_WIDTH = 100  # columns of a terminal that takes all columns of a first look
-_LEFT_OUT = ("at", "claimed", "reading", "measured")  # in this order, where there is no room
+_FRAME_COLUMNS = 6  # characters around and between three columns
+_LEAST_ROOM = 28  # characters for a statement's sentence
+_FIRST_LOOK_WIDTH = 100  # characters in a line that has room for all columns of a first look
+_LEFT_OUT = ("at", "claimed", "reading", "measured")  # columns to omit in this order if there is no room
 
 
 def verdict_table(verdicts: Sequence[Verdict], width: int) -> Markup:
-    """Return a table of verdicts, with fewer columns and brief numbers if narrow."""
+    """Return a table of verdicts. A narrow one has fewer columns and shorter numbers."""
     columns: dict[str, list[str]] = {
         "claim": [verdict.claim for verdict in verdicts],
         "reading": [verdict.setting for verdict in verdicts],
@@ -66,7 +66,7 @@ def verdicts_document(report: Report, paths: Sequence[Path], samples: Sequence[s
     folder = paths[-1].parent
     page = f"report: {code(str(paths[0]))}"
     if len(paths) == 1:
-        page = f"a page of them: {code(f'moe-theory report {shell_path(folder)}')}"
+        page = f"to write a page: {code(f'moe-theory report {shell_path(folder)}')}"
 
     def text(width: int) -> str:
         complete = _complete(tested_statements(report))
@@ -78,7 +78,7 @@ def verdicts_document(report: Report, paths: Sequence[Path], samples: Sequence[s
 
 
 def verdicts_text(report: Report, width: int, folder: Path | None = None) -> str:
-    """Return a table of verdicts and closing lines on statuses, surprises, errors, time and commands."""
+    """Return a table of verdicts, and lines on statuses, surprises, errors, time and commands."""
     judgements = tested_statements(report)
     complete = _complete(judgements)
     lines = document_text(
@@ -94,7 +94,7 @@ def verdicts_text(report: Report, width: int, folder: Path | None = None) -> str
 
 
 def first_look_document(report: Report, paths: Sequence[Path], claims: Mapping[str, str]) -> Document:
-    """Return a written exploration of all papers: a row for each claim (in words by id), statuses and next steps."""
+    """Return an introduction to all papers, with a row for each claim in `words`, statuses, and next steps."""
     statements: dict[str, Statement] = {}
     for statement in reversed(report.statements):
         statements |= dict.fromkeys(statement.roles, statement)
@@ -143,8 +143,6 @@ def statements_document(standings: Sequence[Standing]) -> Document:
 
 
 def why_document(standings: Sequence[Standing], *, is_short: bool = True) -> Document:
-    """Explain the statuses of statements."""
-
     def body() -> list[dict[str, object]]:
         rows = []
         for standing in standings:
@@ -179,7 +177,7 @@ def facts(standing: Standing) -> dict[str, object]:
 
 
 def statement_table(judgements: Sequence[Judged], width: int) -> Markup:
-    """Return a line (two if narrow) for each statement: status, name and sentence, cut."""
+    """Return a line, or two if narrow, for each statement, with its status, name and shortened sentence."""
     statuses = [label(judgement) for judgement in judgements]
     names = [judgement.statement.name for judgement in judgements]
     room = width - max(map(len, ["status", *statuses])) - _FRAME_COLUMNS
@@ -202,7 +200,7 @@ def statement_table(judgements: Sequence[Judged], width: int) -> Markup:
 
 
 def why_card(standing: Standing, failing: Sequence[str] = (), *, target: Target = TERMINAL) -> str:
-    """Return a statement's card under its name, with the `failing` statements of its proof."""
+    """Return a statement's card below its name. It names the `failing` statements of the proof."""
     statement = standing.known.statement
     heading = f"{statement.where} ({statement.name})"
     text = card(standing.known, standing.verdicts, standing.folder, failing, shown_claim=standing.claim, target=target)

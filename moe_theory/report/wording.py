@@ -1,4 +1,4 @@
-"""Words, numbers and arrangement of a report."""
+"""The words, numbers and order of a report."""
 
 import math
 from collections import Counter
@@ -50,9 +50,9 @@ STOPS: dict[Stop, str] = {
     Stop.BUDGET: "time budget spent",
     Stop.FAILED: "the claim's own code failed",
 }
-_WRITERS = {"probability": percentage}  # of numbers, by kind
+_WRITERS = {"probability": percentage}  # how to write numbers, by kind
 _CLAIM_WRITERS = {**_WRITERS, "counterexample": percentage, "limit_probability": percentage}
-NAMES = {  # by kind, what is predicted and what is observed
+NAMES = {  # names of the predicted and the observed value, by kind
     "equality": ("predicted mean", "observed mean"),
     "upper_bound": ("bound", "observed mean"),
     "lower_bound": ("bound", "observed mean"),
@@ -66,9 +66,9 @@ NAMES = {  # by kind, what is predicted and what is observed
 }
 
 
-BY_READING = "by reading"  # the status of a statement that has another one under each
-LEAST_SHARE = 1e-5  # an interval that begins lower is written from 0
-LOOSE = 10.0  # slack of a bound from which on a page says so
+BY_READING = "by reading"  # status of a statement whose status differs between readings
+LEAST_SHARE = 1e-5  # a lower end below this is written as 0
+LOOSE = 10.0  # a page mentions the slack of a bound above this
 
 
 def status_word(status: Status) -> str:
@@ -80,14 +80,14 @@ def kind_words(verdict: Verdict) -> str:
 
 
 def allowed_sides(verdict: Verdict) -> tuple[bool, bool]:
-    """Return whether observed - predicted may be arbitrarily low, and high."""
+    """Return whether observed - predicted may be arbitrarily low, and whether it may be arbitrarily high."""
     side = verdict.side or verdict.kind
     is_below = side in {"upper_bound", "ordering", "identity", "at_most", "counterexample"}
     return is_below, side in {"lower_bound", "at_least"}
 
 
 def allowed_words(verdict: Verdict, margin: float) -> str:
-    """Return where observed - predicted may be at this margin."""
+    """Return the allowed range of observed - predicted at this margin."""
     is_below, is_above = allowed_sides(verdict)
     if is_below:
         return f"below {number(margin)}"
@@ -115,7 +115,7 @@ def claimed_value(verdict: Verdict) -> str:
 
 
 def claimed(verdict: Verdict) -> str:
-    """Return the claimed value, with relation and margin, such as "≤ 0.239 (+0.01)" or "slope ≤ 0.5 (+0.1)"."""
+    """Return the claimed value with relation and margin, such as "≤ 0.239 (+0.01)" or "slope ≤ 0.5 (+0.1)"."""
     value = claimed_value(verdict)
     if value in {"–", "never violated"}:
         return value
@@ -124,7 +124,7 @@ def claimed(verdict: Verdict) -> str:
 
 
 def claimed_briefly(verdict: Verdict) -> str:
-    """Return the claimed value without margin, or an identity's tolerance."""
+    """Return the claimed value without margin, or the tolerance of an identity."""
     if verdict.kind == "identity":
         if verdict.margin > 0:
             return f"error ≤ {number(verdict.margin)}"
@@ -132,7 +132,7 @@ def claimed_briefly(verdict: Verdict) -> str:
     return claimed_value(verdict).removeprefix("limit ")
 
 
-_SIGNS = {  # by side, or by kind where it has none
+_SIGNS = {  # by side, or by kind if there is no side
     **dict.fromkeys(("equality", "equal", "rate", "limit_rate"), "="),
     **dict.fromkeys(("upper_bound", "at_most", "probability", "counterexample"), "≤"),
     **dict.fromkeys(("lower_bound", "at_least"), "≥"),
@@ -151,7 +151,7 @@ def _margin(verdict: Verdict, write: Callable[[float], str] = number) -> str:
 
 
 def measured(verdict: Verdict) -> str:
-    """Return the measured value: "2.74 ± 0.07", "64 of 64"."""
+    """Return the measured value, such as "2.74 ± 0.07" or "64 of 64"."""
     if verdict.kind in {"probability", "counterexample", "limit_probability"} and math.isfinite(verdict.observed):
         return f"{round(verdict.observed * verdict.replicates):,} of {verdict.replicates:,}"
     return with_error(verdict.observed, verdict.standard_error)
@@ -162,7 +162,7 @@ def measured_briefly(verdict: Verdict) -> str:
 
 
 def tested(verdict: Verdict) -> str:
-    """Return the claim's first sentence or two."""
+    """Return the first sentence or two of the claim."""
     return " ".join(verdict.statement.partition("\n\n")[0].split())
 
 
@@ -270,7 +270,7 @@ def _failure_words(verdict: Verdict, before: Trend) -> str:
 
 
 def _shares(low: float, high: float) -> str:
-    lowest = low if low > LEAST_SHARE else 0.0  # the exact end may be 1e-10
+    lowest = low if low > LEAST_SHARE else 0.0  # the exact end can be as small as 1e-10
     return f"{percentage(lowest)} to {percentage(high)}"
 
 
@@ -305,10 +305,8 @@ def _open_question(verdict: Verdict) -> str:
 
 class Chapter(NamedTuple):
     paper: str
-    statements: list[
-        tuple[Judged, list[list[Verdict]]]
-    ]  # each with verdicts by claim, of claims that are none's before
-    others: list[list[Verdict]]  # on claims of no statement that the report has
+    statements: list[tuple[Judged, list[list[Verdict]]]]  # with verdicts by claim, for claims not shown before
+    others: list[list[Verdict]]  # verdicts on claims without a statement in the report
 
 
 def arranged(report: Report) -> list[Chapter]:
@@ -337,7 +335,7 @@ def tested_statements(report: Report) -> list[Judged]:
 
 
 def statement_counts(judgements: Sequence[Judged]) -> dict[str, int]:
-    """Return the number of statements by status, "by reading" where readings differ."""
+    """Return the number of statements by status, which is "by reading" if readings differ."""
     counts = Counter(map(statement_status, judgements))
     return {status: counts[status] for status in (*StatementStatus, BY_READING) if counts[status]}
 
@@ -351,7 +349,7 @@ def statement_status(judgement: Judged) -> str:
 
 
 def urgency(judgement: Judged) -> int:
-    """Return a statement's rank: first failures, then open questions."""
+    """Return a statement's rank. Failures come first, then open questions."""
     first = (StatementStatus.FALSE, StatementStatus.VACUOUS, StatementStatus.AMENDED, BY_READING, StatementStatus.OPEN)
     order = [*map(str, first), *map(str, StatementStatus)]
     return order.index(statement_status(judgement))
@@ -379,7 +377,7 @@ def unsaid(judgement: Judged) -> str:
     status = statement_status(judgement)
     if status == StatementStatus.NOT_JUDGED and not judgement.broken:
         if not deciding(statement):
-            return "No claim of it decides it."
+            return "None of its claims decides it."
         missing = judgement.missing
         if missing:
             return f"There is no verdict on {listed(missing)}."
@@ -394,7 +392,7 @@ def script_options(statement: Statement) -> dict[str, str]:
 
 
 def anchor(*names: str) -> str:
-    """Return the anchor on the page of a kind and a name, such as "claim" and its id."""
+    """Return the anchor on the page for a kind and a name, such as "claim" and its id."""
     return ":".join(quote(name, safe="", errors="backslashreplace").replace("%", "~") for name in names)
 
 

@@ -1,7 +1,4 @@
-"""Runs of cells of replicates, and storage of results.
-
-Names are loaded on first use, and files need no JAX.
-"""
+"""Runs of cells, and storage of results."""
 
 import lazy_loader
 

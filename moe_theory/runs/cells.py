@@ -1,7 +1,7 @@
-"""Runs of a system's cells, in chunks of replicates on workers.
+"""Runs of a system's cells, on workers and in chunks of replicates.
 
-A chunk is a fixed number of replicates of one cell, in any order. Chunks of another width have the same draws, and may
-round differently.
+A chunk is a fixed number of replicates of one cell. Workers compute chunks in any order. Chunks of another width draw
+the same numbers, but may round differently.
 """
 
 import contextlib
@@ -41,7 +41,7 @@ from moe_theory.runs.runner import Result, Runner, Task, programs_first
 Start = Callable[[Any, np.ndarray, Params], State]  # (root key, replicates, params) -> initial states (..., B)
 Place = tuple[str, int]  # a cell's name and a chunk's number
 Outcome = tuple[Any, Any]  # final states and records of a chunk
-Call = Callable[[], tuple[Outcome, float]]  # also returns its seconds
+Call = Callable[[], tuple[Outcome, float]]  # the outcome and the seconds it took
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,11 +54,11 @@ class Cell:
     num_rounds: int
     record_every: int = 1
     observe: Observe = observe_info
-    start: Start | None = None  # initial states other than the system's own, say on shared pools
-    keep: tuple[int, ...] | None = None  # which of the recorded rounds, by position, stay in memory; None: all
-    keeps_state: bool = True  # whether final states stay in memory; otherwise they are None
-    is_double: bool = False  # whether it runs in float64 whatever the precision of JAX
-    dims: Any = None  # static shapes of the system, which nothing of the run itself depends on
+    start: Start | None = None  # replaces the system's initial states
+    keep: tuple[int, ...] | None = None  # positions of the recorded rounds that stay in memory, by default all
+    keeps_state: bool = True  # whether final states stay in memory. If not, they are None
+    is_double: bool = False  # whether the cell runs in float64 whatever JAX's precision
+    dims: Any = None  # the system's static sizes, which the run ignores
 
     def precision(self) -> contextlib.AbstractContextManager[Any]:
         """Return a context in which JAX has this cell's precision."""
@@ -66,7 +66,7 @@ class Cell:
 
     @property
     def rounds(self) -> Int[np.ndarray, " R"]:
-        """Recorded rounds. Raises: InvalidValueError for impossible rounds or recording."""
+        """Recorded rounds. Raises: InvalidValueError for impossible `num_rounds` or `record_every`."""
         rounds = recorded_rounds(self.num_rounds, self.record_every)
         if self.keep is None:
             return rounds
@@ -74,20 +74,20 @@ class Cell:
 
 
 class Run(NamedTuple):
-    """A cell's replicates on the host, with the replicate axis B at the end of leaves."""
+    """A cell's replicates on the host. The replicate axis B is the last axis of all leaves."""
 
     params: Params
-    rounds: Int[np.ndarray, " R"]  # the recorded rounds, 1-based
+    rounds: Int[np.ndarray, " R"]  # the recorded rounds, counted from 1
     replicates: Int[np.ndarray, " B"]
-    state: Any  # final states (..., B); None for a cell that does not keep them
-    records: Any  # what `observe` kept (R, ..., B)
-    dims: Any = None  # static shapes, where the cell names them
+    state: Any  # final states (..., B), or None if the cell drops them
+    records: Any  # records of `observe` (R, ..., B)
+    dims: Any = None  # static sizes, if the cell has them
 
 
 class Chunk(NamedTuple):
     cell: Cell
     replicates: Int[np.ndarray, " width"]  # padded to the chunk's width
-    num_kept: int  # replicates that count; the rest is padding
+    num_kept: int  # replicates that count. Others are padding
 
     @property
     def replicate_rounds(self) -> int:
@@ -104,13 +104,13 @@ def run_cells(
     progress: Progress = quiet,
     what: str | None = None,
 ) -> Mapping[str, Run]:
-    """Run replicates of every cell, from number `first` on, and return the runs by cell.
+    """Run replicates of every cell, starting from number `first`, and return the runs by cell.
 
-    Replicate i draws the same numbers in every cell, and all arguments are checked before anything runs.
+    Replicate i draws the same numbers in every cell. All arguments are checked before anything runs.
 
     Args:
-        width: replicates of a chunk, by default suited to each cell's state.
-        what: name in the progress, by default the cells' names.
+        width: replicates per chunk. The default suits each cell's state.
+        what: name in the progress display. The default lists the cells' names.
     Raises: InvalidValueError or DeclarationError for impossible cells.
 
     Examples:
@@ -138,7 +138,7 @@ def run_cells(
 
 
 class CellBatch:
-    """The chunks of some cells, and their results, with arguments and errors of `run_cells`."""
+    """The chunks of some cells, and their results. Arguments and errors are as in `run_cells`."""
 
     def __init__(
         self,
@@ -150,7 +150,7 @@ class CellBatch:
         width: int | None = None,
         call_of: Callable[[Chunk], Call] | None = None,
     ) -> None:
-        """Make the chunks in this process, unless `call_of` says how other processes make one."""
+        """Prepare chunks for this process, unless `call_of` returns calls for other processes."""
         if num_replicates < 1:
             raise InvalidValueError(
                 f"replicates={num_replicates} must be at least 1. Raise replicates.", argument="replicates"
@@ -166,12 +166,12 @@ class CellBatch:
         self._call_of = call_of or (lambda chunk: functools.partial(timed_chunk, chunk, seed))
         self._widths = {cell.name: width_of(cell, num_replicates, width) for cell in cells}
         self._counts = {name: math.ceil(num_replicates / width) for name, width in self._widths.items()}
-        self._unmeasured: Counter[Hashable] = Counter()  # chunks by program
+        self._unmeasured: Counter[Hashable] = Counter()  # number of chunks by program
         for name, count in self._counts.items():
             self._unmeasured[self._program_of(name)] += count
         self._outcomes: dict[Place, Outcome] = {}
-        self.seconds = 0.0  # that workers have spent
-        self.num_bytes = 0  # that the runs need, as far as is known
+        self.seconds = 0.0  # seconds that workers have spent
+        self.num_bytes = 0  # bytes that the runs need, as far as known
 
     @property
     def is_finished(self) -> bool:
@@ -185,7 +185,7 @@ class CellBatch:
                     yield self._task(name, index)
 
     def take(self, result: Result) -> None:
-        """Store a chunk. Raises: its error, or InvalidValueError for runs that do not fit in memory."""
+        """Store a chunk. Raises: its error, or InvalidValueError if the runs do not fit in memory."""
         outcome, seconds = result.future.result()
         self._outcomes[result.task.place] = outcome
         self.seconds += seconds
@@ -194,14 +194,13 @@ class CellBatch:
             self._require_memory(outcome, num_chunks)
 
     def _require_memory(self, outcome: Outcome, num_chunks: int) -> None:
-        """Raise an error for runs that will not fit in memory, by a program's first chunk."""
-        # Joining chunks holds them twice for a while.
+        # While chunks are joined, they are in memory twice.
         self.num_bytes += 2 * num_chunks * sum(leaf.nbytes for leaf in jax.tree.leaves(outcome))
         available = machine_memory()
         if self.num_bytes > available:
             fitting = int(self._num_replicates * available / self.num_bytes)
             raise InvalidValueError(
-                f"replicates={self._num_replicates} would need {self.num_bytes / 1e9:.0f} GB of this machine's "
+                f"replicates={self._num_replicates} would need {self.num_bytes / 1e9:.0f} GB, but this machine has "
                 f"{available / 1e9:.0f} GB. Lower replicates to {fitting} or record less often.",
                 argument="replicates",
             )
@@ -211,7 +210,7 @@ class CellBatch:
         runs = {}
         for name, cell in self._cells.items():
             parts = [self._outcomes[name, index] for index in range(self._counts[name])]
-            # By leaves, as records from other processes have classes of their own.
+            # We join leaves, because records from other processes have other classes.
             leaves = zip(*map(jax.tree.leaves, parts), strict=True)
             joined = [np.concatenate(pieces, axis=-1) for pieces in leaves]
             state, records = jax.tree.unflatten(jax.tree.structure(parts[0]), joined)
@@ -227,7 +226,7 @@ class CellBatch:
 
 
 def timed_chunk(chunk: Chunk, seed: int) -> tuple[Outcome, float]:
-    """Return what `compute_chunk` does, and its seconds, where one thread alone compiles a program."""
+    """Return the result of `compute_chunk` and its seconds. Only one thread compiles a program."""
     start_time = time.monotonic()
     with programs.compiled_once(program_of(chunk.cell, len(chunk.replicates))):
         outcome = compute_chunk(chunk, seed)
@@ -235,40 +234,38 @@ def timed_chunk(chunk: Chunk, seed: int) -> tuple[Outcome, float]:
 
 
 def program_of(cell: Cell, width: int) -> Hashable:
-    """Return what decides the program that runs chunks of a cell."""
+    """Return the values that decide which program runs chunks of a cell."""
     run = (cell.system.step, cell.num_rounds, cell.record_every, cell.observe, cell.start is None)
     return (*run, width, cell.is_double or is_x64())
 
 
 def replicate_rounds(cells: Sequence[Cell], num_replicates: int) -> int:
-    """Return the replicates times the rounds of all cells."""
+    """Return the number of replicates times the rounds of all cells."""
     return num_replicates * sum(cell.num_rounds for cell in cells)
 
 
 def width_of(cell: Cell, num_replicates: int, width: int | None = None) -> int:
-    """Return a chunk's replicates: `width`, or what suits the state. Raises: as `run_cells`."""
+    """Return the replicates per chunk, which are `width` or suit the state. Raises: the errors of `run_cells`."""
     check_run(cell.num_rounds, cell.record_every)
     with cell.precision():
         state = check_system(cell.system, cell.params, cell.num_rounds)
-    # No wider than there are replicates, but a core's block at least, so that few share the program of many.
+    # At most the number of replicates, but at least a block, so that small and large runs share a program.
     least = max(BLOCK_WIDTH, 1 << (num_replicates - 1).bit_length())
     return width or min(width_for(state, jax.default_backend()), least)
 
 
 def chunk_of(cell: Cell, index: int, num_replicates: int, width: int = BLOCK_WIDTH, first: int = 0) -> Chunk:
-    """Return chunk `index` of `num_replicates` replicates from `first` on, the last one padded."""
     start = index * width
     return Chunk(cell, np.arange(first + start, first + start + width), min(width, num_replicates - start))
 
 
 def compute_chunk(chunk: Chunk, seed: int) -> Outcome:
-    """Return a chunk's final states and records, on the host, without padding."""
     with chunk.cell.precision():
         cell = chunk.cell
         root = root_key(seed)
         state = cell.start and cell.start(root, chunk.replicates, cell.params)
         keys = replicate_keys(root, jnp.asarray(chunk.replicates, jnp.uint32))
-        # Not `simulate_batch`: the cell has been checked once, and a check costs as much as a short chunk.
+        # `simulate_batch` would check the cell again, which costs as much as a short chunk.
         state, records = engine.run(
             cell.system, keys, state, cell.params, cell.num_rounds, cell.record_every, cell.observe, None, True
         )

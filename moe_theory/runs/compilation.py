@@ -10,17 +10,17 @@ from moe_theory.core.errors import OutputError
 from moe_theory.runs.files import user_cache
 from moe_theory.runs.provenance import processor_fact
 
-VARIABLE = "JAX_COMPILATION_CACHE_DIR"  # JAX's own; child processes inherit it
+VARIABLE = "JAX_COMPILATION_CACHE_DIR"  # JAX's own variable, which child processes inherit
 THRESHOLDS = {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": 0.0, "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": -1}
 
 
 def keep_programs(folder: str | os.PathLike[str] | None = None) -> Path | None:
-    """Save compiled programs on disk, so that unchanged programs are not compiled again.
+    """Save compiled programs on disk, so that a later process need not compile them again.
 
     Args:
-        folder: by default in the user's cache, unless JAX_COMPILATION_CACHE_DIR is set or JAX's cache is off.
-    Returns: the folder, or None if the user's environment decides or programs are not saved.
-    Raises: OutputError for the caller's own folder if unwritable.
+        folder: by default a folder in the user's cache, unless JAX_COMPILATION_CACHE_DIR is set or JAX's cache is off.
+    Returns: the folder, or None if the environment names one or programs are not saved.
+    Raises: OutputError if the given folder is not writable.
 
     Examples:
         >>> import tempfile
@@ -30,7 +30,7 @@ def keep_programs(folder: str | os.PathLike[str] | None = None) -> Path | None:
     """
     if folder is None and VARIABLE in os.environ:
         return None
-    # Machines of different kinds may share a home folder.
+    # Different kinds of machines may share a home folder.
     facts = [platform.machine(), platform.processor(), *map(processor_fact, ("model name", "flags"))]
     processor = hashlib.sha256("\n".join(facts).encode()).hexdigest()[:12]
     path = user_cache() / f"programs-{processor}" if folder is None else Path(folder)
@@ -39,10 +39,10 @@ def keep_programs(folder: str | os.PathLike[str] | None = None) -> Path | None:
     if not os.access(path, os.W_OK):
         if folder is None:
             return None
-        raise OutputError(f"{path} cannot be written, so that no program would be kept: name another folder.")
+        raise OutputError(f"{path} cannot be written, so programs would not be saved. Name another folder.")
     import jax
 
     for name, value in {**THRESHOLDS, VARIABLE: str(path)}.items():
         os.environ[name] = str(value)
-        jax.config.update(name.lower(), value)  # JAX may have read its environment already
+        jax.config.update(name.lower(), value)  # JAX may already have read its environment
     return path

@@ -1,4 +1,4 @@
-"""Random numbers of measurements, besides the runs' own."""
+"""Random numbers for measurements, apart from those of the runs."""
 
 import functools
 from collections.abc import Callable
@@ -17,7 +17,7 @@ Law = Callable[[Key[Array, ""], int, Any], Array]  # `random.uniforms` or `rando
 
 
 def draws_of(run: Run, count: int, stream: int, law: Law = uniforms) -> Float[np.ndarray, "B n"]:
-    """Return each replicate's random numbers, uniform on (0, 1) unless `law` is given."""
+    """Return each replicate's random numbers, which are uniform on (0, 1) by default."""
     root = root_key(stream)
     draws = in_blocks(lambda places: _draws(root, run.replicates[places], count, law), len(run.replicates))
     return draws.astype(np.float64)
@@ -29,6 +29,6 @@ def _draws(root: Key[Array, ""], replicates: Int[Array, " B"], count: int, law: 
 
 
 def in_blocks(function: Callable[[Int[np.ndarray, " W"]], Array], count: int) -> np.ndarray:
-    """Return a function's values at all indices below `count`, in blocks of one size."""
+    """Return a function's values at all indices below `count`. It is called on blocks of equal size."""
     places = [np.minimum(first + np.arange(BLOCK_WIDTH), count - 1) for first in range(0, count, BLOCK_WIDTH)]
     return np.concatenate([np.asarray(function(block)) for block in places])[:count]

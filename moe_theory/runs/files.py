@@ -1,4 +1,4 @@
-"""Files that are written as a whole or not at all."""
+"""Files that are written completely or not at all."""
 
 import contextlib
 import errno
@@ -15,14 +15,14 @@ from typing import Any
 
 from moe_theory.core.errors import OutputError, shortened
 
-SUFFIX = ".part"  # of what is being written
+SUFFIX = ".part"  # of unfinished files
 WAY_OUT = "make room or name another place"
-SEAL = "sha256"  # the key of a document that holds its digest
+SEAL = "sha256"  # the key in a document for its digest
 
 
 @contextlib.contextmanager
 def whole_set(folder: Path, names: Iterable[str]) -> Iterator[dict[str, Path]]:
-    """Yield temporary names that durably become these once all are written. Raises: OutputError."""
+    """Yield temporary files, which durably take these names once all are written. Raises: OutputError."""
     mark = uuid.uuid4().hex[:12]
     temporaries = {name: folder / f".{name}.{mark}{SUFFIX}" for name in names}
     local(folder)
@@ -54,12 +54,11 @@ def _sync(path: Path) -> None:
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a file like `write_together`. Raises: OutputError."""
     write_together(path.parent, {path.name: content})
 
 
 def write_together(folder: Path, contents: Mapping[str, str | bytes]) -> list[Path]:
-    """Write files by name like `whole_set`, with lone surrogates escaped. Raises: OutputError."""
+    """Write all files or none, with lone surrogates escaped. Raises: OutputError."""
     with whole_set(folder, contents) as temporaries:
         for name, content in contents.items():
             data = content if isinstance(content, bytes) else content.encode(errors="backslashreplace")
@@ -71,32 +70,30 @@ def local(path: str | os.PathLike[str]) -> Path:
     """Return a path on this machine. Raises: OutputError for another store, such as s3://bucket/x."""
     if re.match(r"[A-Za-z][\w+.-]+:/", os.fspath(path)):
         raise OutputError(
-            f"{shortened(os.fspath(path))} is an address, and no folder. Name a folder, and copy it there when it is "
-            "complete."
+            f"{shortened(os.fspath(path))} is an address, not a folder. Name a local folder, and copy it later."
         )
     return Path(path)
 
 
 def user_cache() -> Path:
-    """Return this user's cache folder, which may not exist, without XDG's relative paths."""
+    """Return this user's cache folder, which may not exist. A relative path in XDG_CACHE_HOME is ignored."""
     named = os.environ.get("XDG_CACHE_HOME", "")
     return Path(named if os.path.isabs(named) else "~/.cache").expanduser() / "moe_theory"
 
 
 def digest(data: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of plain data as text."""
     return hashlib.sha256(canonical(data)).hexdigest()
 
 
 def plain(value: Any) -> Any:
-    """Return data as JSON: null for NaN and infinity, lists for arrays, escapes for lone surrogates."""
+    """Return data as JSON, with null for NaN and infinity, lists for arrays, and escapes for lone surrogates."""
     if isinstance(value, str):
         return str(value).encode(errors="backslashreplace").decode()
     if isinstance(value, Mapping):
         return {plain(key): plain(part) for key, part in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain(part) for part in value]
-    if hasattr(value, "tolist"):  # of NumPy, which takes .1 s to import
+    if hasattr(value, "tolist"):  # NumPy's, whose import would take 0.1 s
         return plain(value.tolist())
     if isinstance(value, float) and not math.isfinite(value):
         return None
@@ -104,21 +101,20 @@ def plain(value: Any) -> Any:
 
 
 def sealed(document: Mapping[str, Any]) -> str:
-    """Return a JSON document with a digest."""
     plain = json.loads(json.dumps(document, allow_nan=False))
     return json.dumps({**plain, SEAL: digest(plain)}, indent=2) + "\n"
 
 
 def unsealed(data: bytes) -> dict[str, Any]:
-    """Return a document without its digest. Raises: ValueError for no document, or a changed one."""
+    """Return a document without its digest. Raises: ValueError if it is not a document, or was changed."""
     from pydantic_core import from_json
 
     document = from_json(data, allow_inf_nan=False)
     if not isinstance(document, dict):
-        raise ValueError("it is no JSON object")
+        raise ValueError("it is not a JSON object")
     seal = document.pop(SEAL, None)
     if seal is not None and seal != digest(document):
-        raise ValueError("its digest does not match its content: it is changed")
+        raise ValueError("its content was changed: the digest does not match")
     return document
 
 
@@ -127,16 +123,16 @@ def canonical(data: Mapping[str, Any]) -> bytes:
 
 
 def prepare_folder(path: str | os.PathLike[str], names: Iterable[str] = ()) -> Path:
-    """Return the folder at `path`, created if needed, for files `names`. Raises: OutputError."""
+    """Return the folder at `path` for files `names`, and create it if needed. Raises: OutputError."""
     folder = local(path)
     for name in names:
         if (folder / name).is_dir():
-            raise OutputError(f"{folder}: {name} is a folder there, and is to be a file. Name another folder.")
+            raise OutputError(f"{folder}: {name} must be a file, but is a folder. Name another folder.")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
     except (OSError, ValueError) as failure:
         reason = getattr(failure, "strerror", None) or failure
-        raise OutputError(f"{folder} cannot be written ({reason}): name a folder that you may write to.") from None
+        raise OutputError(f"{folder} cannot be written ({reason}). Name a folder that you may write to.") from None
     return folder

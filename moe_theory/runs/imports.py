@@ -1,8 +1,8 @@
-"""Python files that decide the numbers of a module, and a digest of them.
+"""The Python files that decide a module's numbers, and their digest.
 
-A file counts by its bytes. A module of this package counts with all modules of it that it imports. A user's module
-counts with all files of its package or folder, and with this whole package if they import it. Installed libraries
-count by name and version.
+Of a file, the bytes are digested. A module of this package includes all of the package's modules that it imports. A
+user's module includes all files of its package or folder, and this whole package if they import it. Installed libraries
+enter by name and version.
 """
 
 import contextlib
@@ -25,26 +25,25 @@ from moe_theory.core.papers import paper_names, paper_package
 PACKAGE = "moe_theory"
 PACKAGE_FOLDER = Path(__file__).parents[1]
 STANDARD_LIBRARY = Path(sysconfig.get_path("stdlib"))
-IMPORTERS = frozenset({"import_module", "__import__", "resolve_name"})  # with a literal name, as good as `import`
-_NAMES = r"(\([^)]*\)|(?:\\\r?\n|[^\n])*)"  # to the end of the line, or of the parentheses
+IMPORTERS = frozenset({"import_module", "__import__", "resolve_name"})  # with a literal name, equivalent to `import`
+_NAMES = r"(\([^)]*\)|(?:\\\r?\n|[^\n])*)"  # up to the end of the line or of the parentheses
 _IMPORT = re.compile(rf"(?:^|[:;])[ \t\f]*(?:from\s+([.\w]+)\s+)?import\b{_NAMES}", re.MULTILINE)
 _LITERAL = re.compile(rf"\b(?:{'|'.join(sorted(IMPORTERS))})\s*\(\s*[\"']([.\w]+)")
 
 
 class Code(NamedTuple):
     digest: str
-    imports: Sequence[str] = ()  # names of modules, and names within them
+    imports: Sequence[str] = ()  # names of modules, and of objects in them
 
 
 class Modules:
-    """Modules that share the files that they read, each once, without later changes."""
+    """Modules whose files are read only once and shared, so that later changes do not count."""
 
     def __init__(self) -> None:
         self._sources: dict[str, Code] = {}
         self._digests: dict[str, str] = {}
 
     def reach(self, module: str) -> str:
-        """Return a digest of all files that a module reaches."""
         if module not in self._digests:
             digests: dict[str, str] = {}
             waiting = [module]
@@ -61,12 +60,12 @@ class Modules:
 
 
 def library_of(module: str) -> str:
-    """Return name and version of a module's library, or "" for followed code."""
+    """Return name and version of a module's library, or "" if the module's own files are digested."""
     return _library(module.partition(".")[0])
 
 
 def has_file(module: str) -> bool:
-    """Return whether a user's module is in files, and not in a notebook or a script."""
+    """Return whether a user's module is a file, and not a notebook or a script."""
     return module != "__main__" and bool(_find(module.partition(".")[0]))
 
 
@@ -74,7 +73,7 @@ def _source(module: str) -> Code:
     top = module.partition(".")[0]
     if library_of(module):
         return Code(library_of(module))
-    if module == PACKAGE:  # as users import it
+    if module == PACKAGE:
         return Code(_joined(PACKAGE_FOLDER.rglob("*.py")).digest)
     if top == PACKAGE:
         return _own_source(module)
@@ -94,26 +93,26 @@ def _joined(files: Iterable[Path]) -> Code:
 
 
 def _own_source(module: str) -> Code:
-    """Return the source of a module of this package, without this package's own `__init__.py`."""
+    """Return the source of a module of this package, but not of the package's own `__init__.py`."""
     place = PACKAGE_FOLDER.joinpath(*module.split(".")[1:])
     is_package = place.is_dir()
     path = place / "__init__.py" if is_package else place.with_suffix(".py")
     if not path.is_file():
         return Code("")
     if module in sys.modules and path.stat().st_mtime > IMPORT_TIME:
-        raise InvalidValueError(f"{path} was changed after it was imported. Start Python again.")
+        raise InvalidValueError(f"{path} was changed after its import. Restart Python.")
     source = _file_source(path)
     imports = [module.rpartition(".")[0], *source.imports]
     package = module if is_package else module.rpartition(".")[0]
     stub = path.with_suffix(".pyi")
-    if is_package and stub.is_file():  # which lists lazy names
+    if is_package and stub.is_file():  # the stub lists lazy names
         imports += _file_source(stub).imports
     names = {importlib.util.resolve_name(name, package) for name in imports}
     return Code(source.digest, sorted(name for name in names if name.startswith(f"{PACKAGE}.")))
 
 
 def _file_source(path: Path) -> Code:
-    """Return a file's bytes and imports, among them names that are no modules."""
+    """Return a file's digest and imports. Some of the imported names may not be modules."""
     try:
         data = path.read_bytes()
     except OSError as failure:
@@ -143,7 +142,7 @@ def _library(name: str) -> str:
 
 
 def _find(name: str) -> list[Path]:
-    """Return the folders of a top package, or the file of a top module, without importing it."""
+    """Return the folders of a top-level package, or the file of a top-level module, without importing it."""
     with contextlib.suppress(ImportError, ValueError):
         spec = importlib.util.find_spec(name)
         if spec is not None and spec.submodule_search_locations:
@@ -156,7 +155,7 @@ def _find(name: str) -> list[Path]:
 def _version(name: str) -> str:
     with contextlib.suppress(metadata.PackageNotFoundError):
         return metadata.version(name)
-    start = f"\n{name}/__init__.py,"  # `metadata.packages_distributions` takes most of a second
+    start = f"\n{name}/__init__.py,"  # `metadata.packages_distributions` takes almost a second
     owners = [
         distribution for distribution in metadata.distributions() if start in f"\n{distribution.read_text('RECORD')}"
     ]

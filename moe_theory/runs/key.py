@@ -1,8 +1,8 @@
-"""Key of a result: a digest of the values and code that decide it.
+"""The key of a result, which is a digest of the values and code that decide it.
 
-Values count by their pickles, arrays by type, shape and bytes, libraries by name and version. A function or class
-counts by the files that its module reaches (`runs.imports`). Outside this package the globals that a function names
-count too.
+The digest reads the pickles of values, the type, shape and bytes of arrays, and the names and versions of libraries.
+For a function or class it reads all files that its module imports (`runs.imports`), and outside this package also the
+globals that a function names.
 """
 
 import copy
@@ -22,36 +22,35 @@ import numpy as np
 from moe_theory.core.errors import InvalidValueError, described
 from moe_theory.runs.imports import IMPORTERS, PACKAGE, Modules, has_file, library_of
 
-# Attributes that say something and decide nothing.
+# Attributes that do not influence results.
 DECLARATIVE = frozenset(
     "__doc__ __module__ __qualname__ __annotations__ __annotate__ __annotate_func__ __annotations_cache__ __dict__ "
     "__weakref__ __firstlineno__ __static_attributes__ __orig_bases__ __parameters__ __type_params__ "
     "__classdictcell__ __slotnames__ _abc_impl".split()
 )
-PLAIN = frozenset({str, bytes, bool, int, float, complex, type(None), list, tuple, dict})  # which a pickle holds as is
-CHECKERS = ("jaxtyping", "beartype")  # libraries whose wrappers refuse calls and change none
-HOOK = "__fingerprint__"  # method by which an object says what counts of it, in place of its class and attributes
+PLAIN = frozenset({str, bytes, bool, int, float, complex, type(None), list, tuple, dict})  # pickled directly
+CHECKERS = ("jaxtyping", "beartype")  # libraries whose wrappers only check calls
+HOOK = "__fingerprint__"  # a method that returns what to digest in place of the class and attributes
 LOADERS = IMPORTERS | {"eval", "exec", "run_path", "run_module", "spec_from_file_location"}
 
 
 def code_digest(*objects: Any) -> str:
-    """Return a digest of objects: functions and classes by code within reach, others by value."""
+    """Return a digest of objects, by imported code for functions and classes, and by value for others."""
     return Digests().of(*objects)
 
 
 class _Pickler(pickle.Pickler):
-    """A pickler that writes equal bytes for equal values, which must not contain themselves."""
+    """A pickler that writes equal bytes for equal values. A value must not contain itself."""
 
     def __init__(self, file: io.BytesIO, name_of: Callable[[Any], bytes | None]) -> None:
         super().__init__(file, protocol=5)
-        self.fast = True  # no references to earlier objects, which equal values need not share
+        self.fast = True  # no references to earlier objects, because equal values may differ in them
         self._name_of = name_of
 
     def persistent_id(self, obj: Any) -> bytes | None:
         return self._name_of(obj)
 
     def reducer_override(self, obj: Any) -> Any:
-        """Leave out attributes of `functools.cached_property`."""
         kind = type(obj)
         attributes = getattr(obj, "__dict__", {})
         cached = [name for name in attributes if isinstance(getattr(kind, name, None), functools.cached_property)]
@@ -64,22 +63,22 @@ class _Pickler(pickle.Pickler):
 
 
 class Digests:
-    """Digests that share the code and objects that they read, without later changes."""
+    """Digests that read each file only once, so that later changes do not count."""
 
     def __init__(self) -> None:
         self._modules = Modules()
-        self._names: dict[int, tuple[bytes, Any]] = {}  # by the id of an object, which is kept here to keep it
+        self._names: dict[int, tuple[bytes, Any]] = {}  # by the id of an object, which stays alive here
 
     def of(self, *objects: Any) -> str:
-        self._names = {}  # those of other calls may say of a part that it is the whole
+        self._names = {}  # names from other calls may be those of cycles
         try:
             return self._digest(objects).hex()
         except InvalidValueError:
             raise
         except Exception as failure:
             raise InvalidValueError(
-                f"a value has no key ({described(failure)}), so that results which depend on it cannot be found again. "
-                "Pass numbers, arrays or functions in its place."
+                f"a value has no key ({described(failure)}), so results that depend on it cannot be saved and found "
+                "again. Pass numbers, arrays or functions in its place."
             ) from failure
 
     def _digest(self, value: Any) -> bytes:
@@ -88,12 +87,12 @@ class Digests:
         return hashlib.sha256(file.getvalue()).digest()
 
     def _name(self, value: Any) -> bytes | None:
-        """Return the digest of code or an array, or None for a value whose pickle names it."""
+        """Return the digest of code or an array, or None for a value that is pickled."""
         number = id(value)
         if type(value) in PLAIN:
             return None
         if number not in self._names:
-            self._names[number] = (b"cycle %d" % len(self._names), value)  # if it is met again while it is read
+            self._names[number] = (b"cycle %d" % len(self._names), value)  # in case the value contains itself
             parts = self._parts(value)
             if parts is None:
                 del self._names[number]
@@ -102,9 +101,9 @@ class Digests:
         return self._names[number][0]
 
     def _parts(self, value: Any) -> tuple[Any, ...] | None:
-        """Return what counts of code or an array, or None for another value."""
+        """Return the parts of code or an array that count, or None for another value."""
         kind = type(value)
-        jax = sys.modules.get("jax")  # without it there is no array of it
+        jax = sys.modules.get("jax")  # before its import it has no arrays
         if jax and isinstance(value, jax.Array) and not isinstance(value, jax.core.Tracer):
             is_key = jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key)
             array = np.asarray(jax.random.key_data(value) if is_key else value)
@@ -134,15 +133,14 @@ class Digests:
             return self._class(value)
         if kind in (property, functools.cached_property):
             return "property", *(getattr(value, name, None) for name in ("fget", "fset", "fdel", "func"))
-        if hasattr(value, "__wrapped__"):  # of `jax.jit`, `functools.cache` and `staticmethod`
+        if hasattr(value, "__wrapped__"):  # such as `jax.jit`, `functools.cache` and `staticmethod`
             options = getattr(getattr(value, "_jit_info", None), "compiler_options_kvs", None)
             return "wrapper", kind, value.__wrapped__, options
         if kind is object:
-            raise InvalidValueError("an object() has no key: it has no attributes. Pass a number or a text.")
+            raise InvalidValueError("an object() has no attributes, and so no key. Pass a number or a text.")
         return None
 
     def _reach(self, module: str) -> str:
-        """Return a digest of the files that a module reaches, or "" for a notebook or a script."""
         return self._modules.reach(module) if has_file(module) else ""
 
     def _function(self, function: types.FunctionType) -> tuple[Any, ...]:
@@ -150,19 +148,18 @@ class Digests:
         is_own = home.partition(".")[0] == PACKAGE
         code: Any = function.__code__
         globals_named: list[Any] = []
-        if library_of(home):  # such as `jax.grad` of a function, which is in its cells
+        if library_of(home):  # such as `jax.grad`, whose function is in the cells
             code = None
         elif not is_own:
             globals_named = self._globals(code, function.__globals__, has_file(home))
         elif _attribute(sys.modules.get(home), function.__qualname__) is function:
-            code = None  # no other function of its module has this name
+            code = None  # no other function in the module has this name
         cells = [_content(cell) for cell in function.__closure__ or ()]
         attributes = {name: value for name, value in vars(function).items() if name not in DECLARATIVE}
         values = (globals_named, function.__defaults__, function.__kwdefaults__, cells, attributes)
         return "function", function.__qualname__, code, self._reach(home), values
 
     def _globals(self, code: types.CodeType, namespace: dict[str, Any], is_in_file: bool) -> list[Any]:
-        """Return the values of the globals that a function names. Raises: InvalidValueError."""
         values = [namespace[name] for name in code.co_names if name in namespace]
         for constant in code.co_consts:
             if isinstance(constant, types.CodeType):
@@ -171,8 +168,8 @@ class Digests:
             return values
         for name in LOADERS.intersection(code.co_names):
             raise InvalidValueError(
-                f"{name} loads code by a name that is only known when it runs, so that results have no key. Use "
-                "`import`, or put the function into a file that is imported."
+                f"{name} loads code whose name is known only at run time, so results have no key. Use `import`, or put "
+                "the function into a file that you import."
             )
         imports = [step.argval for step in dis.get_instructions(code) if step.opname == "IMPORT_NAME"]
         return values + [self._modules.reach(name) for name in imports]

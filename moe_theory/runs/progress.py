@@ -14,7 +14,7 @@ SECONDS_BETWEEN_LINES = 10
 
 
 class Progress:
-    """Listener of a runner, which shows nothing.
+    """A listener to a runner that shows nothing.
 
     Examples:
         >>> from moe_theory import sweep
@@ -23,7 +23,7 @@ class Progress:
     """
 
     def add_work(self, replicate_rounds: int) -> None:
-        """Add to the planned work, without saved results."""
+        """Add to the planned work, which does not count saved results."""
 
     def running(self, what: str) -> None:
         """Show what is running."""
@@ -32,15 +32,15 @@ class Progress:
         """Add to the finished work."""
 
     def at(self, place: str) -> None:
-        """Show the position in words: "3 of 64 cells, 40 of 1,024 chunks"."""
+        """Show the position in words, such as "3 of 64 cells, 40 of 1,024 chunks"."""
 
 
 quiet = Progress()  # reports nothing
-automatic = Progress()  # stands for a bar on a terminal, elsewhere lines if it takes long
+automatic = Progress()  # a bar in a terminal, and elsewhere lines if the run takes long
 
 
 class Meter(Progress):
-    """Progress on a console: a bar in a terminal, elsewhere a line every ten seconds."""
+    """Progress on a console. A terminal shows a bar, and other consoles print a line every ten seconds."""
 
     def __init__(self, console: Console, is_timed: bool = True) -> None:
         times = [TimeElapsedColumn(), TimeRemainingColumn()] if is_timed else [TimeElapsedColumn()]
@@ -85,10 +85,10 @@ class Meter(Progress):
 
 @contextlib.contextmanager
 def terminal_progress(console: Console, *, is_timed: bool = True) -> Iterator[Progress]:
-    """Yield a progress bar on `console`, or a line every ten seconds if it is no terminal.
+    """Yield a progress bar on `console`, which prints a line every ten seconds if it is not a terminal.
 
     Args:
-        is_timed: whether all work is known, for the share done and the time left.
+        is_timed: whether all work is known, so that the bar can show the finished share and the time left.
 
     Examples:
         >>> from rich.console import Console
@@ -103,7 +103,7 @@ def terminal_progress(console: Console, *, is_timed: bool = True) -> Iterator[Pr
 
 @contextlib.contextmanager
 def shown(progress: Progress) -> Iterator[Progress]:
-    """Yield the given progress, where `automatic` is a bar in a terminal, else a line every ten seconds."""
+    """Yield the given progress, or for `automatic` a progress on standard error."""
     if progress is not automatic:
         yield progress
         return

@@ -1,4 +1,4 @@
-"""Dependencies of numbers besides request and code."""
+"""What decides numbers besides the request and the code."""
 
 import datetime
 import functools
@@ -16,13 +16,13 @@ from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.machine import local_devices
 
 LIBRARIES = ("jax", "jaxlib", "optax", "numpy", "scipy")
-# Of JAX's configuration, what changes numbers; the precision is the request's to say.
+# JAX's settings that change numbers, except the precision, which the request gives.
 DECISIVE_OPTIONS = (
     "jax_threefry_partitionable",
     "jax_default_matmul_precision",
     "jax_numpy_dtype_promotion",
     "jax_softmax_custom_jvp",
-    "jax_default_prng_impl",  # of keys that a user's own code makes
+    "jax_default_prng_impl",  # for keys that users create
     "jax_random_seed_offset",
     "jax_high_dynamic_range_gumbel",
     "jax_disable_jit",
@@ -30,13 +30,12 @@ DECISIVE_OPTIONS = (
     "jax_optimization_level",
     "jax_exec_time_optimization_effort",
 )
-CODE = ("moe-theory", "jax", "jaxlib", "optax", "code")  # entries of a fingerprint that no machine decides
-NEUTRAL_FLAGS = ("--xla_force_host_platform_device_count", "--xla_dump")  # XLA's flags that change no number
-INSTRUCTION_CAP = "--xla_cpu_max_isa="  # the flag by which different processors can be made to compute alike
+CODE = ("moe-theory", "jax", "jaxlib", "optax", "code")  # entries that do not depend on the machine
+NEUTRAL_FLAGS = ("--xla_force_host_platform_device_count", "--xla_dump")  # XLA's flags that do not affect numbers
+INSTRUCTION_CAP = "--xla_cpu_max_isa="  # flag that makes different processors round equally
 
 
 def fingerprint(code: str = "") -> dict[str, str]:
-    """Return a fingerprint of machine and code."""
     parts = versions()
     options = jax.config.values
     return {
@@ -51,19 +50,18 @@ def fingerprint(code: str = "") -> dict[str, str]:
 
 
 def difference(own: Mapping[str, str], meant: Mapping[str, str], names: Sequence[str] | None = None) -> str:
-    """Return two fingerprints' difference, "jax 0.10.1 and not 0.10.2", or ""."""
+    """Return how two fingerprints differ, such as "jax 0.10.1 and not 0.10.2", or ""."""
     pairs = {name: (own.get(name), meant.get(name)) for name in names or meant}
     return ", ".join(f"{name} {mine} and not {other}" for name, (mine, other) in pairs.items() if mine != other)
 
 
 def require_same(own: Mapping[str, str], meant: Mapping[str, str], what: str) -> None:
-    """Raise InvalidValueError for a worker that would compute other numbers."""
     different = difference(own, meant)
     if different:
         raise InvalidValueError(
-            f"the worker on {platform.node()} has {different}: its {what} would be others. Use the same versions and "
-            "settings on all machines; processors of different kinds compute alike with the same "
-            f"{INSTRUCTION_CAP}AVX2, say, in XLA_FLAGS on all of them."
+            f"the worker on {platform.node()} has {different}, so its {what} would differ. Use the same versions and "
+            "settings on all machines. Different processors compute the same numbers if XLA_FLAGS has, for example, "
+            f"{INSTRUCTION_CAP}AVX2 on all of them."
         )
 
 
@@ -97,7 +95,6 @@ def processor_fact(name: str) -> str:
 
 @functools.cache
 def _instruction_set() -> str:
-    """Return this machine's instruction set, which affects rounding."""
     flags = set(processor_fact("flags").split())
     sets = {"avx512": {"avx512f"}, "avx2": {"avx2", "fma"}}
     best = next((name for name, needed in sets.items() if needed <= flags), "")
@@ -105,7 +102,7 @@ def _instruction_set() -> str:
 
 
 def _processor() -> str:
-    """Return facts that decide rounding: the processor's instructions for XLA, or a device's kind."""
+    """Return the processor's instructions for XLA, or the device's kind, because they decide rounding."""
     if backend() != "cpu":
         return local_devices()[0].device_kind
     caps = [flag for flag in _compiler_flags() if flag.startswith(INSTRUCTION_CAP)]
@@ -115,5 +112,5 @@ def _processor() -> str:
 
 
 def _compiler_flags() -> list[str]:
-    """Return XLA's flags in order, because the later of two counts."""
+    """Return XLA's flags in order, because the last of equal flags counts."""
     return [flag for flag in os.environ.get("XLA_FLAGS", "").split() if not flag.startswith(NEUTRAL_FLAGS)]

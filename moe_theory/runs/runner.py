@@ -1,4 +1,4 @@
-"""Runner that sends tasks to workers, and returns results as they come."""
+"""A runner that sends tasks to workers and returns results as they arrive."""
 
 import contextlib
 import weakref
@@ -10,21 +10,21 @@ from moe_theory.core.errors import WorkersError
 from moe_theory.runs.progress import Progress, quiet
 from moe_theory.runs.workers import WorkerPool, device_pool
 
-TASKS_AHEAD = 2  # in flight for each worker, so that none waits for the next
+TASKS_AHEAD = 2  # submitted tasks per worker, so that no worker waits
 T = TypeVar("T")
-GRACE = 30.0  # seconds that an interrupted run waits for the tasks of workers that are no threads
+GRACE = 30.0  # seconds that an interrupted run waits for running tasks in other processes
 
 
 class Task(NamedTuple):
-    call: Callable[[], Any]  # plain data and importable functions, where workers are other processes
+    call: Callable[[], Any]  # other processes need plain data and importable functions
     work: int  # replicate-rounds
-    place: Any = None  # which task of its job it is
+    place: Any = None  # identifies the task in its job
 
 
 class Result(NamedTuple):
     job: Any
     task: Task
-    future: Future[Any]  # of the call, which has ended
+    future: Future[Any]  # the finished call
 
 
 class _Queue(NamedTuple):
@@ -34,16 +34,15 @@ class _Queue(NamedTuple):
     tasks: Iterator[Task]
 
 
-_ABANDONED: weakref.WeakSet[Future[Any]] = weakref.WeakSet()  # their workers hold those that run
+_ABANDONED: weakref.WeakSet[Future[Any]] = weakref.WeakSet()  # workers keep running ones alive
 
 
 def has_abandoned() -> bool:
-    """Return whether abandoned tasks are running."""
     return any(not future.done() for future in _ABANDONED)
 
 
 def programs_first(users: Iterable[T], program_of: Callable[[T], Hashable]) -> list[T]:
-    """Return users of programs, the first of each before all others, so that workers compile different ones."""
+    """Return users of programs, beginning with one of each program, so that workers compile different programs."""
     users = list(users)
     firsts: dict[Hashable, T] = {}
     for user in users:
@@ -52,14 +51,14 @@ def programs_first(users: Iterable[T], program_of: Callable[[T], Hashable]) -> l
 
 
 class Runner:
-    """Tasks of several jobs, the lowest rank first."""
+    """Sends tasks of several jobs to workers, those of the lowest rank first."""
 
     def __init__(self, pool: WorkerPool | None = None, progress: Progress = quiet) -> None:
-        """Use this machine's devices unless given a pool."""
+        """Use this machine's devices unless a `pool` is given."""
         self.pool: WorkerPool = pool or device_pool()
         self.progress = progress
         self._most_pending = TASKS_AHEAD * self.pool.num_workers
-        self._queues: list[_Queue] = []  # by their ranks
+        self._queues: list[_Queue] = []  # sorted by rank
         self._pending: dict[Future[Any], tuple[_Queue, Task]] = {}
         self._shown = ""
 
@@ -77,10 +76,10 @@ class Runner:
         """Add the tasks of a job.
 
         Args:
-            job: comes back with results.
-            tasks: read as needed.
+            job: returned with its results.
+            tasks: read when workers need them.
             work: replicate-rounds of all tasks.
-            what: name in the progress.
+            what: name in the progress display.
         """
         self.progress.add_work(work)
         self._queues.append(_Queue(rank, job, what, tasks))
@@ -88,9 +87,7 @@ class Runner:
         self._submit()
 
     def wait(self, seconds: float | None = None) -> list[Result]:
-        """Return the results that have come, after the first or `seconds`. Raises: WorkersError if the workers are
-        lost.
-        """
+        """Return new results, after the first of them or `seconds`. Raises: WorkersError if the workers are lost."""
         self._submit()
         futures = wait(self._pending, seconds, FIRST_COMPLETED).done
         results = []
@@ -103,23 +100,22 @@ class Runner:
         return results
 
     def drop(self, job: Any) -> None:
-        """Drop a job's waiting tasks. Results of running tasks still come."""
+        """Drop a job's waiting tasks. Its running tasks still return results."""
         for queue in [queue for queue in self._queues if queue.job is job]:
             self.progress.add_work(-sum(task.work for task in queue.tasks))
             self._queues.remove(queue)
 
     def stop(self) -> list[Result]:
-        """Cancel waiting tasks, and return results that come soon."""
+        """Cancel waiting tasks, and return results that arrive soon."""
         self._queues.clear()
         running = {future: sent for future, sent in self._pending.items() if not future.cancel()}
         self._pending.clear()
-        with contextlib.suppress(KeyboardInterrupt):  # of a user who does not want to wait
-            # A thread cannot be stopped, and its process could not end before it does.
+        with contextlib.suppress(KeyboardInterrupt):  # the user may not want to wait
+            # We wait for threads, because they cannot be stopped and the process ends only after them.
             wait(running, None if self.pool.are_threads else GRACE)
         return [Result(queue.job, task, future) for future, (queue, task) in running.items() if future.done()]
 
     def abandon(self) -> None:
-        """Cancel waiting tasks, and leave running ones alone."""
         self._queues.clear()
         _ABANDONED.update(future for future in self._pending if not future.cancel())
         self._pending.clear()
@@ -143,13 +139,13 @@ class Runner:
     def _require_workers(self, future: Future[Any]) -> None:
         try:
             failure = future.exception()
-        except CancelledError as cancelled:  # by the loss of a scheduler
+        except CancelledError as cancelled:  # the scheduler is lost
             failure = cancelled
         if isinstance(failure, (BrokenExecutor, CancelledError)):
             raise self._lost(failure) from None
 
     def _lost(self, failure: BaseException) -> WorkersError:
         return WorkersError(
-            f"the workers of {self.pool.description} are lost ({failure}). What was finished before is saved where "
-            "there is a folder for it. Start the workers, then run the same command again."
+            f"the workers of {self.pool.description} are lost ({failure}). If you named a folder, finished results are "
+            "saved. Start the workers, then rerun the same command."
         )

@@ -1,7 +1,7 @@
-"""Store of results by key, in SQLite files of a folder, with digests that every read checks.
+"""A store of results by key, in SQLite files of a folder. Every read checks a digest.
 
-A folder has one file, or one for each part of a batch job, and readers read all. Keys are digests of everything that
-decides a result (`runs.key`), so a result is right or missing.
+A folder has one file, or one for each part of a batch job, and readers read all files. Keys are digests of everything
+that decides a result (`runs.key`), so a result is either right or missing.
 """
 
 import contextlib
@@ -23,49 +23,47 @@ from moe_theory.runs.files import WAY_OUT, local
 Arrays = Mapping[str, Shaped[np.ndarray, "..."]]
 
 PATTERN = "results*.sqlite"
-PATIENCE = 60.0  # seconds that a writer waits for another one
+PATIENCE = 60.0  # seconds that a writer waits for another writer
 _TABLE = """results
     (key TEXT PRIMARY KEY, label TEXT, extent INTEGER, digest BLOB, data BLOB) WITHOUT ROWID"""
 _INSERT = """INSERT INTO results VALUES (?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE
     SET label = excluded.label, extent = excluded.extent, digest = excluded.digest, data = excluded.data
     WHERE excluded.extent >= extent"""
-_REPLACE = "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?)"  # of a damaged row, whatever its extent
+_REPLACE = "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?)"  # for a damaged row, whatever its extent
 
 
 class Store:
-    """Results in a folder, as bytes by key.
+    """Results in a folder, stored as bytes by key.
 
-    Several processes or threads may share a store, where results are saved as a whole or not at all.
+    Several processes or threads may share a store. A result is saved completely or not at all.
     """
 
     def __init__(self, folder: str | os.PathLike[str], part: str = "") -> None:
-        """Open nothing yet.
+        """Set up the store without opening a file.
 
         Args:
             part: suffix of the file that this process writes, such as "-3-of-8".
         """
         self.folder: Path = local(folder)
         self.file: Path = self.folder / f"results{part}.sqlite"
-        self.damaged: dict[str, str] = {}  # why a result could not be read, by its key
+        self.damaged: dict[str, str] = {}  # reasons why results could not be read, by key
         self._lock = threading.RLock()
         self._databases: dict[Path, sqlite3.Connection] = {}
-        self._is_checked = False  # whether this process's file may be written
+        self._is_checked = False  # whether this process's file was found intact
 
     def keys(self) -> set[str]:
-        """Return the keys of all saved results, also damaged ones."""
         return {key for _, (key,) in self._rows("SELECT key FROM results")}
 
     def get(self, key: str) -> bytes | None:
-        """Return a result, or None if missing or `damaged`."""
+        """Return a result, or None if it is missing or `damaged`."""
         for file, (digest, data) in self._rows("SELECT digest, data FROM results WHERE key = ?", key):
             if digest == _digest(key, data):
                 self.damaged.pop(key, None)
                 return data
-            self.damaged[key] = f"{file} has other bytes than were written"
+            self.damaged[key] = f"{file} was changed after it was written"
         return None
 
     def intact(self, keys: Iterable[str]) -> set[str]:
-        """Return the keys of undamaged results, after reading each."""
         saved = self.keys()
         return {key for key in keys if key in saved and self.get(key) is not None}
 
@@ -73,8 +71,8 @@ class Store:
         """Save results together and durably.
 
         Args:
-            label: subject of the results, replacing other keys' results with this label.
-            extent: length of the results, where another process's longer one stays.
+            label: subject of the results. Results with this label under other keys are deleted.
+            extent: length of the results. A longer result from another process is not replaced.
         """
         with self._using(self.file, "written") as database:
             self._prepare(database)
@@ -98,7 +96,7 @@ class Store:
             self._databases = {}
 
     def _prepare(self, database: sqlite3.Connection) -> None:
-        """Create the table if needed. Raises: sqlite3.Error for a damaged file, which could hide what is written."""
+        """Create the table if needed. Raises: sqlite3.Error for a damaged file, in which new results could get lost."""
         if not self._is_checked:
             database.execute(f"CREATE TABLE IF NOT EXISTS {_TABLE}")
             tables = database.execute("SELECT sql FROM sqlite_master").fetchall()
@@ -108,7 +106,7 @@ class Store:
             self._is_checked = True
 
     def _rows(self, query: str, *values: str) -> Iterator[tuple[Path, tuple[Any, ...]]]:
-        """Yield rows of all files but those that another process has only just begun."""
+        """Yield rows of all files, except those that another process is just creating."""
         for file in sorted(self.folder.glob(PATTERN)):
             with self._using(file, "read") as database:
                 rows: list[tuple[Any, ...]] = []
@@ -119,7 +117,6 @@ class Store:
 
     @contextlib.contextmanager
     def _using(self, file: Path, verb: str) -> Iterator[sqlite3.Connection]:
-        """Yield the database in a file. Raises: OutputError."""
         with self._lock:
             try:
                 if file not in self._databases:
@@ -131,11 +128,11 @@ class Store:
                     database.execute("PRAGMA synchronous=FULL")
                     self._databases[file] = database
                 yield self._databases[file]
-            except (OSError, sqlite3.Error, UnicodeDecodeError) as failure:  # the last of a name in a damaged file
+            except (OSError, sqlite3.Error, UnicodeDecodeError) as failure:  # damaged files can raise the last one
                 reason = getattr(failure, "strerror", None) or failure
                 advice = WAY_OUT
                 if not isinstance(failure, (OSError, sqlite3.OperationalError)):
-                    advice = "move it away, and its results are computed again"
+                    advice = "move it away, and rerun to compute its results again"
                 raise OutputError(f"{file} cannot be {verb} ({reason}): {advice}.") from None
 
 
@@ -146,7 +143,6 @@ def _digest(key: str, data: Any) -> bytes:
 
 
 def pack(arrays: Arrays) -> bytes:
-    """Return arrays by name as an npz archive without pickles."""
     buffer = io.BytesIO()
     named: dict[str, Any] = dict(arrays)
     np.savez(buffer, **named)

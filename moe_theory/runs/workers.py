@@ -16,19 +16,19 @@ from moe_theory.core.errors import InvalidValueError, plural
 from moe_theory.core.machine import available_cores, local_devices
 from moe_theory.runs.provenance import CODE, difference, is_x64
 
-UNKNOWN_WORKERS = 64  # of an executor that does not say. It queues what it has no worker for
+UNKNOWN_WORKERS = 64  # assumed for an executor that does not tell. It queues the other tasks
 
 
 @dataclasses.dataclass(frozen=True)
 class WorkerPool:
     executor: Executor
-    description: str  # "2 cpu workers"
+    description: str  # such as "2 cpu workers"
     num_workers: int
-    are_threads: bool = False  # of this process, which share compiled programs and need no plain data
+    are_threads: bool = False  # threads of this process share compiled programs and all objects
     close: Callable[[], None] = lambda: None  # releases the workers, unless others use them
 
     def fingerprint(self, ask: Callable[[], dict[str, str]]) -> dict[str, str]:
-        """Return the first worker's fingerprint. Raises: InvalidValueError if workers have other code."""
+        """Return the first worker's fingerprint. Raises: InvalidValueError if a worker has other code."""
         local = ask()
         if self.are_threads:
             return local
@@ -37,7 +37,7 @@ class WorkerPool:
         different = difference(there, local, CODE)
         if different:
             raise InvalidValueError(
-                f"the workers of {self.description} have {different}: install what this process has where they run."
+                f"the workers of {self.description} have {different}. Install this process's versions there."
             )
         return there
 
@@ -59,7 +59,7 @@ class DeviceExecutor(ThreadPoolExecutor):
         self._here.device = devices[next(self._places) % len(devices)] if len(devices) > 1 else None
 
     def _compute(self, call: Callable[[], Any], is_double: bool) -> Any:
-        # Threads inherit neither the device nor the precision. Setting what is set already could compile anew.
+        # Threads inherit neither the device nor the precision. Setting an unchanged value could cause a compilation.
         with contextlib.ExitStack() as settings:
             if self._here.device is not None:
                 settings.enter_context(jax.default_device(self._here.device))
@@ -76,7 +76,7 @@ def num_device_workers() -> int:
 
 
 def device_pool(num_workers: int | None = None) -> WorkerPool:
-    """Return threads on this machine's devices, by default all. Raises: InvalidValueError."""
+    """Return threads on this machine's devices, by default on all. Raises: InvalidValueError."""
     if num_workers is not None:
         require(Size, devices=num_workers)
     number = num_workers or num_device_workers()
@@ -85,15 +85,15 @@ def device_pool(num_workers: int | None = None) -> WorkerPool:
     return WorkerPool(_device_executor(number), description, number, are_threads=True)
 
 
-_device_executor = functools.cache(DeviceExecutor)  # all work of this process shares it
+_device_executor = functools.cache(DeviceExecutor)  # shared by all work of this process
 
 
 def executor_pool(executor: Executor) -> WorkerPool:
-    """Return an executor's workers, left open. Raises: InvalidValueError for another object."""
+    """Return an executor's workers, which stay open. Raises: InvalidValueError for another object."""
     if not isinstance(executor, Executor):
         raise InvalidValueError(
-            f"executor={type(executor).__name__} is no concurrent.futures.Executor: use ProcessPoolExecutor, or one "
-            "whose submit returns its futures. An address of a Dask cluster is given as dask=.",
+            f"executor={type(executor).__name__} is not a concurrent.futures.Executor. Use ProcessPoolExecutor, or an "
+            "executor whose submit returns its futures. Pass the address of a Dask cluster as dask=.",
             argument="executor",
         )
     number = getattr(executor, "_max_workers", None) or UNKNOWN_WORKERS

@@ -1,4 +1,4 @@
-"""Many cells, many replicates: fixed chunks of work, run on every core."""
+"""Sweeps over many cells and replicates, in fixed chunks of work on all cores."""
 
 from moe_theory.runs.cells import Cell as Cell
 from moe_theory.runs.cells import Run as Run

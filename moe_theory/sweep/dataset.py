@@ -1,4 +1,4 @@
-"""A sweep's results as one labelled dataset, and as files."""
+"""A sweep's results as one labelled dataset or as files."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,7 +18,7 @@ from moe_theory.sweep.systems import sweepable
 ROUND = "round"
 STATISTIC = "statistic"
 REPLICATE = "replicate"
-MAX_NETCDF_BYTES = 2**31 - 4  # of a variable, by the format
+MAX_NETCDF_BYTES = 2**31 - 4  # the format's limit for a variable
 
 
 def dataset(
@@ -27,15 +27,15 @@ def dataset(
     last: xr.Variable,
     is_complete: bool,
 ) -> xr.Dataset:
-    """Return a sweep's cells like `Results.to_xarray`, with nan and a count of 0 for missing values.
+    """Return a sweep's cells like `Results.to_xarray`. Missing values are nan, with a count of 0.
 
     Args:
-        cells: each cell's available data: places on the last axis, and arrays by observable.
-        last: the last axis, of statistics or replicates.
+        cells: the available data of each cell, as places on the last axis and arrays by observable.
+        last: the last axis, which counts statistics or replicates.
     """
     quantities = sweep.quantities
     rounds = recorded_rounds(sweep.rounds, sweep.stride)
-    coordinates = {ROUND: xr.Variable(ROUND, rounds, {"long_name": "recorded round t, from 1 on"})}
+    coordinates = {ROUND: xr.Variable(ROUND, rounds, {"long_name": "recorded round t, counted from 1"})}
     arrays: dict[str, np.ndarray] = {}
     for name, quantity in quantities.items():
         available = [pieces[name] for _, pieces in cells if name in pieces]
@@ -43,12 +43,12 @@ def dataset(
         sizes = tuple(map(max, zip(*shapes, strict=True)))
         dtype = available[0].dtype if available else np.dtype(np.float64)
         is_whole = is_complete and len(shapes) == 1
-        if last.dims == (STATISTIC,) or not (is_whole or dtype.kind == "f"):  # whole numbers know no nan
+        if last.dims == (STATISTIC,) or not (is_whole or dtype.kind == "f"):  # integers have no nan
             dtype = np.dtype(np.float64)
         filler = {"f": np.nan}.get(dtype.kind, 0)
         arrays[name] = np.full((len(sweep.grid), len(rounds), *sizes, last.size), filler, dtype)
         if last.dims == (STATISTIC,):
-            arrays[name][..., 0] = 0  # the count
+            arrays[name][..., 0] = 0  # index 0 is the count
         for dim, size in zip(quantity.axes, sizes, strict=True):
             coordinates[dim] = xr.Variable(dim, np.arange(size))
     for place, (labels, pieces) in enumerate(cells):
@@ -61,26 +61,25 @@ def dataset(
         variables[name] = xr.Variable(dims, values, {"long_name": quantities[name].about})
     params = sweepable(sweep.system).params
     for axis in sweep.grid.axes:
-        coordinates[axis.name] = xr.Variable(axis.name, np.arange(axis.num_values))  # of a zip
+        coordinates[axis.name] = xr.Variable(axis.name, np.arange(axis.num_values))  # the axis of a zip
         for name, column in axis.columns.items():
             coordinates[name] = xr.Variable(axis.name, np.array(column), {"long_name": long_name(name, params)})
     return xr.Dataset(variables, {**coordinates, last.dims[0]: last})
 
 
 def to_netcdf(data: xr.Dataset, path: Path) -> None:
-    """Write a netCDF 3 file (64-bit offsets). Raises: OutputError. InvalidValueError for a variable too large."""
+    """Write a netCDF 3 file with 64-bit offsets. Raises: OutputError. InvalidValueError if a variable is too large."""
     for name, variable in data.items():
         if variable.nbytes > MAX_NETCDF_BYTES:
             raise InvalidValueError(
-                f"{name} has {variable.nbytes / 1e9:.1f} GB, and a netCDF 3 file holds 2 GiB a variable. "
-                "Keep statistics, or write to_xarray() as Zarr."
+                f"{name} has {variable.nbytes / 1e9:.1f} GB, but netCDF 3 allows 2 GiB. Keep statistics, or write "
+                "to_xarray() as Zarr."
             )
     with whole_set(path.parent, [path.name]) as temporaries:
         data.to_netcdf(temporaries[path.name], engine="scipy", format="NETCDF3_64BIT")
 
 
 def long_name(name: str, cls: type) -> str:
-    """Return the axis label of a parameter or size: its name, and its comment."""
     comment = next((field.comment for field in fields_beside(cls) if field.name == name), "")
     words = name.replace("num_", "number of ").replace("_", " ")
     return ", ".join(filter(None, (words, comment)))

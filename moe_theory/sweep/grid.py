@@ -1,4 +1,4 @@
-"""The grid of a sweep: axes, and every cell's setting.
+"""The grid of a sweep, with its axes and every cell's setting.
 
 An axis overrides a fixed value, which overrides the reading's.
 """
@@ -14,12 +14,12 @@ from moe_theory.core.errors import MoeTheoryError, text_of
 from moe_theory.sweep.systems import Sweepable
 from moe_theory.sweep.vocabulary import LARGEST_SIZE, READING, Value
 
-PADDED = "max_experts"  # the size that is the largest number of experts unless given
+PADDED = "max_experts"  # this size is by default the largest number of experts
 
 
 class GridAxis(NamedTuple):
     name: str
-    columns: Mapping[str, tuple[Value, ...]]  # equally long
+    columns: Mapping[str, tuple[Value, ...]]  # of equal length
 
     @property
     def num_values(self) -> int:
@@ -27,7 +27,6 @@ class GridAxis(NamedTuple):
 
     @property
     def rows(self) -> list[tuple[tuple[str, Value], ...]]:
-        """Names and values of each place."""
         return [tuple(zip(self.columns, row, strict=True)) for row in zip(*self.columns.values(), strict=True)]
 
 
@@ -35,13 +34,13 @@ class SweepCell(NamedTuple):
     settings: Mapping[str, Value]  # values on the axes, by column
     reading: str
     dims: Any  # the system's static sizes
-    choices: Mapping[str, str]  # every kind of static choice, by name
-    params: Any  # the system's Params, of Python numbers
+    choices: Mapping[str, str]  # all static choices by name
+    params: Any  # the system's Params, in Python numbers
 
 
 @dataclasses.dataclass(frozen=True)
 class Grid:
-    axes: tuple[GridAxis, ...]  # the plain axes in the order given, then the zips
+    axes: tuple[GridAxis, ...]  # the plain axes in the given order, then the zips
     cells: tuple[SweepCell, ...]
 
     @property
@@ -53,10 +52,10 @@ class Grid:
 
 
 def build_grid(axes: Sequence[GridAxis], fixed: Mapping[str, Any], system: Sweepable, precision: str) -> Grid:
-    """Return the grid of the axes, with every cell checked by its system.
+    """Return the grid of the axes, after the system has checked every cell.
 
     Args:
-        fixed: values by name, with the reading unless it is an axis.
+        fixed: values by name, including the reading unless it is an axis.
     """
     columns = dict(itertools.chain.from_iterable(axis.columns.items() for axis in axes))
     readings = {name: reading.params()._asdict() for name, reading in system.readings.items()}
@@ -70,7 +69,7 @@ def build_grid(axes: Sequence[GridAxis], fixed: Mapping[str, Any], system: Sweep
     fixed_choices = {**first_choices, **_named(fixed, system.choices)}
     sizes: dict[tuple, Any] = {}
     cells = []
-    with jax.enable_x64(precision == "float64"):  # what a system checks are numbers of the run
+    with jax.enable_x64(precision == "float64"):  # a system checks numbers in the precision of the run
         for rows in itertools.product(*(axis.rows for axis in axes)):
             settings: dict[str, Value] = dict(itertools.chain.from_iterable(rows))
             values = {**fixed, **settings}
@@ -85,7 +84,7 @@ def build_grid(axes: Sequence[GridAxis], fixed: Mapping[str, Any], system: Sweep
                 system.check(sizes[key], params)
             except MoeTheoryError as error:
                 raise _in_cell(error, settings) from None
-            # A million cells without choices of their own share them.
+            # Cells with the same choices share them, because there may be a million cells.
             all_choices = {**fixed_choices, **choices} if choices else fixed_choices
             cells.append(SweepCell(settings, reading, sizes[key], all_choices, params))
     return Grid(tuple(axes), tuple(cells))

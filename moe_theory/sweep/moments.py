@@ -15,7 +15,7 @@ from moe_theory.core.numerics import array_namespace
 
 
 class Moments(NamedTuple):
-    """Count, mean, sum of squares and extremes along an axis."""
+    """The count, mean, sum of squared deviations and extremes along an axis."""
 
     count: Shaped[Any, "..."]  # number of samples
     mean: Shaped[Any, "..."]
@@ -34,7 +34,7 @@ class Moments(NamedTuple):
 
 
 def over_replicates(samples: Float[Array, "... B"]) -> Moments:
-    """Return moments along the trailing axis of JAX arrays (inside a scan) or NumPy arrays."""
+    """Return moments along the trailing axis, for JAX arrays inside a scan or NumPy arrays."""
     xp = array_namespace(samples)
     mean = xp.mean(samples, axis=-1)
     deviations = samples - mean[..., None]
@@ -48,10 +48,10 @@ def over_replicates(samples: Float[Array, "... B"]) -> Moments:
 
 
 def merge(parts: Iterable[Moments]) -> Moments:
-    """Merge moments in float64, in this order. Raises: InvalidValueError without parts."""
+    """Merge moments in float64, in the given order. Raises: InvalidValueError if there are none."""
     parts = [Moments(*(np.asarray(leaf, np.float64) for leaf in part)) for part in parts]
     if not parts:
-        raise InvalidValueError("there are no moments to merge: run at least one chunk of replicates.")
+        raise InvalidValueError("there are no moments to merge. Run at least one chunk of replicates.")
     total = parts[0]
     for part in parts[1:]:
         total = _merge_two(total, part)

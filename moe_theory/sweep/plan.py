@@ -1,6 +1,6 @@
-"""The chunks of a sweep as plain data, and a worker's work.
+"""The chunks of a sweep as plain data, and how a worker computes one.
 
-A chunk's name is a digest of everything that decides its numbers, in any place or order.
+A chunk's name is a digest of everything that decides its numbers. It does not depend on where or when the chunk runs.
 """
 
 import dataclasses
@@ -26,7 +26,7 @@ from moe_theory.sweep.grid import SweepCell
 from moe_theory.sweep.specification import Specification
 from moe_theory.sweep.systems import ClosedForm, sweepable, user_functions
 
-# Elsewhere than on a CPU nothing is gained by fitting a cache, and launching a kernel costs more.
+# On other devices than a CPU, wide chunks save kernel launches and caches do not matter.
 ACCELERATOR_WIDTH = 4096
 MAX_CHUNKS = 1_000_000
 
@@ -42,8 +42,8 @@ class CellTask:
     observables: tuple[str, ...]
     seed: int
     precision: str
-    width: int  # replicates of a chunk
-    batch: int  # replicates that run at once
+    width: int  # replicates per chunk
+    batch: int  # replicates that run together
     fingerprint: Mapping[str, str]
 
     @functools.cached_property
@@ -57,9 +57,9 @@ class CellTask:
 
 class PlannedChunk(NamedTuple):
     task: CellTask
-    cell: int  # position in the grid
-    first: int  # replicate
-    num_kept: int  # replicates that count; the others are used when the sweep asks for more replicates
+    cell: int  # its position in the grid
+    first: int  # its first replicate
+    num_kept: int  # replicates that count. The others count once the sweep has more replicates
 
     @property
     def name(self) -> str:
@@ -73,7 +73,7 @@ class PlannedChunk(NamedTuple):
 class Coverage(NamedTuple):
     chunks: int
     of_chunks: int
-    replicates: int  # of all cells together
+    replicates: int  # in all cells together
     of_replicates: int
 
     @property
@@ -95,7 +95,7 @@ class SweepPlan:
                 f"{width * math.ceil(count / MAX_CHUNKS)} or more, or split the sweep."
             )
 
-        self.by_cell: list[list[PlannedChunk]] = []  # in the order of replicates
+        self.by_cell: list[list[PlannedChunk]] = []  # sorted by replicates
         for index, cell in enumerate(sweep.grid.cells):
             task = self._task_of(cell)
             firsts = range(0, sweep.replicates, task.width)
@@ -135,12 +135,12 @@ _code_digest = functools.cache(code_digest)
 
 
 def fingerprint(system: str, observables: Sequence[str] = ()) -> dict[str, str]:
-    """Return all facts besides a task that decide its numbers."""
+    """Return everything besides a task that decides its numbers."""
     return provenance.fingerprint(_code_digest(sweepable(system).code, compute_chunk, *user_functions(observables)))
 
 
 def compute(chunk: PlannedChunk) -> bytes:
-    """Return a chunk's content, on a worker. Raises: its errors, or InvalidValueError on an unlike machine."""
+    """Return a chunk's content, on a worker. Raises: the run's errors, or InvalidValueError on an unlike machine."""
     task = chunk.task
     provenance.require_same(fingerprint(task.system, task.observables), task.fingerprint, "numbers")
     try:
@@ -155,7 +155,7 @@ def compute_chunk(task: CellTask, first: int) -> bytes:
     with jax.enable_x64(task.precision == "float64"), compiled_once(task.program):
         cell = _cell(task)
         batches = []
-        for start in range(first, end, task.batch):  # as many replicates at once as fit a core's cache
+        for start in range(first, end, task.batch):  # a batch fits a core's cache
             chunk = cells.Chunk(cell, np.arange(start, start + task.batch), min(task.batch, end - start))
             batches.append(cells.compute_chunk(chunk, task.seed)[1])
     kind = sweepable(task.system)

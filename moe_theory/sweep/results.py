@@ -1,4 +1,4 @@
-"""Results of a sweep, read from its chunks."""
+"""The results of a sweep, read from its chunks."""
 
 import itertools
 import json
@@ -31,7 +31,7 @@ MOMENTS = ("count", "mean", "standard_error", "min", "max")  # statistics before
 
 
 class Sweep(Specification):
-    """The specification of a sweep, which can be run, with the fields of `Specification` as arguments.
+    """A sweep that can be run. Its arguments are the fields of `Specification`.
 
     Raises: DeclarationError, UnknownNameError or InvalidValueError for an impossible sweep.
 
@@ -54,16 +54,16 @@ class Sweep(Specification):
         progress: Progress = automatic,
         part: str | None = None,
     ) -> "Results":
-        """Compute the missing chunks in the folder `path`, and return the results. Running again resumes.
+        """Compute the missing chunks in the folder `path`, and return the results. To resume, run it again.
 
         Args:
-            executor: any `concurrent.futures.Executor` whose workers can import this package, left open.
-            dask: or the address of a Dask scheduler, or "local:N" for N processes. Anyone who controls the scheduler
-                can run any code here and on its workers. Certificates are from Dask's configuration.
-            devices: or the number of local devices, by default all.
-            progress: by default on standard error.
-            part: a fixed share of the chunks, such as "3/8", for a batch job.
-        Raises: OutputError, InvalidValueError, UnknownNameError or WorkersError, after saving finished chunks.
+            executor: a `concurrent.futures.Executor` whose workers can import this package. It stays open.
+            dask: the address of a Dask scheduler, or "local:N" for N processes. Whoever controls the scheduler can run
+                any code here and on its workers. Dask's configuration gives certificates.
+            devices: the number of local devices, by default all. Give only one of these three.
+            progress: a listener. By default progress goes to standard error.
+            part: in a batch job, a fixed share of the chunks, such as "3/8".
+        Raises: OutputError, InvalidValueError, UnknownNameError or WorkersError. Finished chunks are saved first.
         """
         share = None if part is None else runner.Part.parsed(part)
         with shown_progress(progress) as listener:
@@ -79,7 +79,7 @@ def results_of(outcome: runner.Outcome) -> "Results":
 
 
 class Results:
-    """A sweep's results, whose chunks are read when needed."""
+    """A sweep's results. Chunks are read when they are needed."""
 
     def __init__(self, plan: SweepPlan, store: Store, partial: bool = False) -> None:
         """Raises: MissingError for missing chunks, unless partial results are accepted."""
@@ -97,9 +97,9 @@ class Results:
         """Return the results in a sweep's folder.
 
         Args:
-            partial: whether to accept missing chunks, for statistics of fewer replicates (see `count`), nan for none.
-        Raises: InvalidValueError for a folder without a sweep. MissingError for missing chunks. OutputError for an
-            address in place of a folder.
+            partial: whether to accept missing chunks. Statistics are then of fewer replicates (see `count`), or nan.
+        Raises: InvalidValueError if the folder has no sweep. MissingError for missing chunks. OutputError for an
+            address instead of a folder.
         """
         folder = local(path)
         manifest = runner.read_manifest(folder)
@@ -108,12 +108,12 @@ class Results:
 
     @property
     def damaged(self) -> dict[str, str]:
-        """Faults of chunks or files that were read, by key."""
+        """The faults of chunks or files that were read, by key."""
         return self.store.damaged
 
     @property
     def coverage(self) -> Coverage:
-        """The completed part, without damaged chunks after they are read."""
+        """The completed part. Damaged chunks are left out once they have been read."""
         num_kept = sum(chunk.num_kept for chunk in itertools.chain.from_iterable(self._present))
         of_replicates = self.sweep.replicates * len(self.sweep.grid)
         return Coverage(sum(map(len, self._present)), len(self.plan.chunks), num_kept, of_replicates)
@@ -125,17 +125,17 @@ class Results:
 
     @property
     def rounds(self) -> Int[np.ndarray, " R"]:
-        """The recorded rounds, 1-based."""
+        """The recorded rounds, counted from 1."""
         return recorded_rounds(self.sweep.rounds, self.sweep.stride)
 
     @property
     def digest(self) -> str:
-        """SHA-256 of everything that decides the numbers."""
+        """The SHA-256 of everything that decides the numbers."""
         return digest({"specification": self.sweep.to_json(), "fingerprint": self.plan.fingerprint})
 
     @property
     def statistics(self) -> tuple[str, ...]:
-        """Names of the statistics, such as "mean" or, of the quantile 0.025, "q2.5"."""
+        """Names of the statistics, such as "mean", or "q2.5" for the quantile 0.025."""
         short = [f"q{100 * quantile:g}" for quantile in self.sweep.quantiles]
         exact = [f"q{100 * quantile!r}" for quantile in self.sweep.quantiles]
         if len(set(short)) < len(short):
@@ -146,8 +146,8 @@ class Results:
         """Return everything as a labelled dataset in memory.
 
         Dimensions are the grid's axes, `round`, an observable's own axes such as `expert_index`, and `statistic`
-        (float64) or, if saved, `replicate`. Replicates are in the run's precision, whole numbers with missing ones in
-        float64 with nan. A zip's axis counts from 0, with a coordinate for each name.
+        (float64) or, if replicates are saved, `replicate`. Replicates have the run's precision. Integers with missing
+        values become float64 with nan. A zip's axis counts from 0, and has a coordinate for each name.
         """
         import xarray as xr
 
@@ -161,7 +161,7 @@ class Results:
             last = xr.Variable(STATISTIC, np.array(self.statistics))
             with ThreadPoolExecutor(available_cores()) as threads:
                 cells = [(slice(None), arrays or {}) for arrays in threads.map(self.statistics_of, places)]
-        coverage = self.coverage  # after damaged chunks have been met
+        coverage = self.coverage  # by now damaged chunks are known
         data = dataset(self.sweep, cells, last, coverage.is_complete)
         return data.assign_attrs(
             title=f"{self.sweep.system}: {self.kind.about}",
@@ -173,19 +173,19 @@ class Results:
         )
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write everything as netCDF 3 (.nc), with 32-bit integers and text as characters.
+        """Write everything as netCDF 3 (.nc). Integers have 32 bits, and texts are characters.
 
-        Raises: OutputError for an unwritable place. InvalidValueError for a variable of more than 2 GiB.
+        Raises: OutputError if the file cannot be written. InvalidValueError if a variable has more than 2 GiB.
         """
         from moe_theory.sweep import dataset
 
         if Path(path).suffix != ".nc":
-            raise OutputError(f"{path} must end in .nc, as netCDF is written. For others use to_xarray().")
+            raise OutputError(f"{path} must end in .nc, for netCDF. For other formats use to_xarray().")
         dataset.to_netcdf(self.to_xarray(), Path(path))
         return Path(path)
 
     def statistics_of(self, place: int) -> dict[str, Float[np.ndarray, "..."]] | None:
-        """Return statistics (R, *own axes, statistics) of the cell at this place, by observable."""
+        """Return the statistics of the cell at this place, by observable, in shape (R, *own axes, statistics)."""
         pieces = [arrays for _, arrays in self._read(place)]
         if not pieces:
             return None
@@ -194,7 +194,7 @@ class Results:
         }
 
     def replicates_of(self, place: int) -> tuple[Int[np.ndarray, " B"], Arrays]:
-        """Return replicates' numbers in the cell at this place, and (R, *own axes, B) by observable."""
+        """Return the replicates' numbers in the cell at this place, and arrays (R, *own axes, B) by observable."""
         read = self._read(place)
         if not read:
             return np.arange(0), {}
@@ -205,7 +205,7 @@ class Results:
         }
 
     def _read(self, place: int) -> list[tuple[PlannedChunk, Arrays]]:
-        """Return a cell's intact chunks, with their replicates. Raises: MissingError unless partial."""
+        """Return a cell's intact chunks and their replicates. Raises: MissingError unless partial."""
         pieces = []
         for chunk in self.plan.by_cell[place]:
             data = self.store.get(chunk.name)
@@ -221,16 +221,14 @@ class Results:
     def _incomplete(self, words: str = "") -> MissingError:
         coverage = self.coverage
         return MissingError(
-            f"{self.store.folder}: {coverage.chunks} of {coverage.of_chunks} chunks are there"
-            f"{enclosed(' (', words, ')')}. The same `moe-theory sweep` command computes the others; "
-            "partial=True takes the statistics of what is there."
+            f"{self.store.folder}: {coverage.chunks} of {coverage.of_chunks} chunks exist{enclosed(' (', words, ')')}. "
+            "Rerun the same `moe-theory sweep` command to compute the others, or accept missing ones by partial=True."
         )
 
 
 def _statistics(pieces: Sequence[np.ndarray], quantiles: Sequence[float]) -> Float[np.ndarray, "R ... S"]:
-    """Return statistics, with exact quantiles, of a cell's chunks (R, ..., B), in float64."""
     wide: list[Any] = [piece.astype(np.float64, order="C") for piece in pieces]
-    with np.errstate(invalid="ignore", over="ignore"):  # of values that are not finite, or their squares
+    with np.errstate(invalid="ignore", over="ignore"):  # values or their squares may not be finite
         merged = moments.merge([moments.over_replicates(piece) for piece in wide])
         rows = np.quantile(np.concatenate(wide, axis=-1), quantiles, axis=-1)
     columns = [merged.count, merged.mean, merged.standard_error, merged.minimum, merged.maximum]

@@ -22,36 +22,35 @@ from moe_theory.sweep.specification import Specification
 
 SCHEMA = "moe-theory/sweep/3"
 MANIFEST = "sweep.json"
-LOOK = 1.0  # seconds between looks at whether the run is stopped
+LOOK = 1.0  # seconds between checks whether the run is stopped
 
 
 class Part(NamedTuple):
-    """A fixed share of a sweep's chunks: every n-th, from the i-th on."""
+    """A fixed share of a sweep's chunks, which is every n-th chunk from the i-th on."""
 
-    number: int  # from 1 on
+    number: int  # counted from 1
     num_parts: int
 
     @classmethod
     def parsed(cls, text: str) -> Self:
-        """Return the part of a text such as "3/8". Raises: InvalidValueError."""
+        """Return the part that a text such as "3/8" names. Raises: InvalidValueError."""
         number, _, count = text.partition("/")
         if number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count):
             return cls(int(number), int(count))
         raise InvalidValueError(
-            f"part={text} must be two numbers, such as 3/8 for the third of eight parts. Change it.", argument="part"
+            f"part={text} must be two numbers, such as 3/8 for the third of eight parts. Change part.", argument="part"
         )
 
     @property
     def suffix(self) -> str:
-        """End of the part's file name."""
         return f"-{self.number}-of-{self.num_parts}"
 
 
 @dataclasses.dataclass
 class ChunkCounts:
     num_chunks: int
-    present: int  # before the run
-    damaged: dict[str, str] = dataclasses.field(default_factory=dict)  # what is wrong, by chunk or file
+    present: int  # chunks that existed before the run
+    damaged: dict[str, str] = dataclasses.field(default_factory=dict)  # faults by chunk or file
     computed: int = 0
 
     @property
@@ -78,12 +77,12 @@ def run(
     is_stopped: Callable[[], bool] = lambda: False,
     part: Part | None = None,
 ) -> Outcome:
-    """Compute a sweep's missing chunks in a folder, where running again resumes.
+    """Compute a sweep's missing chunks in a folder. To resume, run it again.
 
     Args:
-        pool: workers, by default this machine's devices, closed at the end.
-        is_stopped: whether to stop with a KeyboardInterrupt.
-        part: the share of the chunks, for a file of its own.
+        pool: workers, which are closed at the end. The default is this machine's devices.
+        is_stopped: returns whether to stop with a KeyboardInterrupt.
+        part: the share of the chunks, which goes to a separate file.
     """
     pool = pool or device_pool()
     with contextlib.closing(pool):
@@ -116,14 +115,14 @@ def run(
                 _save(runner.wait(LOOK), store, counts)
                 progress.at(counts.line)
         except BaseException:
-            with contextlib.suppress(Exception):  # a full disk is reported by whatever met it first
+            with contextlib.suppress(Exception):  # the first error, such as a full disk, is reported
                 _save(runner.stop(), store, counts)
             raise
     return Outcome(plan, store, counts)
 
 
 def _save(results: Sequence[Result], store: Store, counts: ChunkCounts) -> None:
-    """Save chunks together. Raises: OutputError, or then a chunk's error."""
+    """Save chunks together. Raises: OutputError, or after saving a chunk's error."""
     computed: dict[str, bytes] = {}
     failure: BaseException | None = None
     for result in results:
@@ -144,10 +143,10 @@ class Manifest(NamedTuple):
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Return a folder's manifest. Raises: InvalidValueError if missing or damaged."""
+    """Return a folder's manifest. Raises: InvalidValueError if it is missing or damaged."""
     path = folder / MANIFEST
     if not path.exists():
-        raise InvalidValueError(f"{folder} holds no sweep: there is no {MANIFEST} in it. Name another folder.")
+        raise InvalidValueError(f"{folder} has no sweep, because {MANIFEST} is missing. Name another folder.")
     try:
         document = json.loads(path.read_bytes())
         if document["schema"] != SCHEMA:
@@ -156,18 +155,18 @@ def read_manifest(folder: Path) -> Manifest:
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as failure:
         reason = getattr(failure, "strerror", None) or failure
         raise InvalidValueError(
-            f"{path} cannot be read ({reason}): run the sweep again, which computes nothing twice."
+            f"{path} cannot be read ({reason}). Rerun the sweep, which reuses saved chunks."
         ) from None
 
 
 def write_manifest(folder: Path, manifest: Manifest, is_part: bool) -> None:
-    """Write the manifest of a run that begins. Raises: OutputError. InvalidValueError for an unlike part."""
+    """Write the manifest of a run that begins. Raises: OutputError. InvalidValueError for another fingerprint."""
     if is_part and (folder / MANIFEST).exists():
         before = read_manifest(folder)
         if before.specification == manifest.specification and before.fingerprint != manifest.fingerprint:
             raise InvalidValueError(
-                f"{folder} has parts of another machine or of other code: this one has "
-                f"{difference(manifest.fingerprint, before.fingerprint)}. Run all parts on machines that are alike."
+                f"{folder} has parts from another machine or other code: this one has "
+                f"{difference(manifest.fingerprint, before.fingerprint)}. Run all parts on machines of the same kind."
             )
     document = {"schema": SCHEMA, **manifest._asdict()}
     write_whole(folder / MANIFEST, json.dumps(document, indent=1) + "\n")

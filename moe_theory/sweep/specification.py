@@ -1,4 +1,4 @@
-"""The specification of a sweep, as plain data, checked when it is made."""
+"""The specification of a sweep, as plain data that is checked when it is made."""
 
 import dataclasses
 import functools
@@ -22,11 +22,11 @@ from moe_theory.sweep.vocabulary import READING, Real, Table, Text, Whole, check
 
 MOST_CELLS = 1_000_000
 MAX_RECORDS = 100_000  # recorded rounds
-LONGEST_NAME = 50  # letters of a zip
-RECORDS = 50  # recorded rounds unless `record_every` is given
-# Words that label something else in the results, and so name neither a zip nor an observable.
+LONGEST_NAME = 50  # characters in a zip's name
+RECORDS = 50  # recorded rounds if `record_every` is not given
+# Other labels in the results, which zips and observables must not have.
 RESERVED = ("replicate", "round", "quantile", "statistic", "cell", "observable")
-TABLES = ("params", "dims", "choices")  # of fixed values
+TABLES = ("params", "dims", "choices")  # tables of fixed values
 
 Level = Annotated[Real, Field(ge=0, le=1)]
 Quantiles = Annotated[Sequence[Level], Field(max_length=100), BeforeValidator(plain), AfterValidator(distinct)]
@@ -35,31 +35,31 @@ Names = Annotated[Sequence[Text], Field(min_length=1), BeforeValidator(plain), A
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class Specification:
-    """A complete, checked request, with the same data and order of axes for equal ones.
+    """A complete, checked request. Equal requests have equal data and the same order of axes.
 
-    Names on axes and in zips are parameters, static sizes, static choices (such as `policy`) or "reading". An axis is a
-    list of values, or {"linspace": [a, b], "num": n} or {"logspace": [a, b], "num": n} with the end VALUES a and b. For
-    whole numbers they are rounded without repetitions.
+    Axes and zips name parameters, static sizes, static choices (such as `policy`) or "reading". An axis is a list of
+    values, or {"linspace": [a, b], "num": n}, or {"logspace": [a, b], "num": n}, where a and b are the first and last
+    VALUE in both. If whole numbers are needed, values are rounded and repetitions dropped.
 
-    Fields that are None get defaults, except `chunk_width`.
+    A field that is None receives its default, except `chunk_width`.
 
     Raises: DeclarationError, UnknownNameError or InvalidValueError for an impossible sweep.
     """
 
-    system: Annotated[Text, AfterValidator(lambda name: sweepable(name) and name)]  # a registered system, see `systems`
-    rounds: Annotated[Whole, Field(ge=1, le=2**31 - 1)]  # T, of every replicate
-    axes: Table = dataclasses.field(default_factory=dict)  # name -> its values
-    zips: dict[Text, Table] = dataclasses.field(default_factory=dict)  # axis -> names that vary together, their values
-    params: Table = dataclasses.field(default_factory=dict)  # fixed
-    dims: Table = dataclasses.field(default_factory=dict)  # static sizes other than the default
-    choices: Table = dataclasses.field(default_factory=dict)  # static choices other than the default
-    reading: Text | None = None  # None: the system's default, or an axis
-    replicates: Annotated[Whole, Field(ge=1, le=2**32 - 1)] = 256  # of every cell
-    record_every: Whole | None = None  # rounds; None: about 50 records
-    observables: Names | None = None  # also closed forms and FILE:NAME; None: the system's defaults
+    system: Annotated[Text, AfterValidator(lambda name: sweepable(name) and name)]  # a registered system
+    rounds: Annotated[Whole, Field(ge=1, le=2**31 - 1)]  # T
+    axes: Table = dataclasses.field(default_factory=dict)  # values by name
+    zips: dict[Text, Table] = dataclasses.field(default_factory=dict)  # values of names that vary together, by axis
+    params: Table = dataclasses.field(default_factory=dict)  # fixed parameters
+    dims: Table = dataclasses.field(default_factory=dict)  # static sizes that differ from the default
+    choices: Table = dataclasses.field(default_factory=dict)  # static choices that differ from the default
+    reading: Text | None = None  # by default the system's, unless it is an axis
+    replicates: Annotated[Whole, Field(ge=1, le=2**32 - 1)] = 256  # per cell
+    record_every: Whole | None = None  # rounds between records. By default about 50 records
+    observables: Names | None = None  # including closed forms and FILE:NAME. By default the system's
     keep: Literal["statistics", "replicates"] = "statistics"
-    quantiles: Quantiles = (0.1, 0.5, 0.9)  # over replicates
-    chunk_width: Annotated[Whole, Field(ge=1, le=2**20)] | None = None  # replicates a chunk; None: suits the system
+    quantiles: Quantiles = (0.1, 0.5, 0.9)  # quantiles over replicates
+    chunk_width: Annotated[Whole, Field(ge=1, le=2**20)] | None = None  # replicates per chunk. None suits the system
     seed: Annotated[Whole, Field(ge=0, le=2**32 - 1)] = 0
     precision: Literal["float32", "float64"] = "float32"
 
@@ -72,11 +72,11 @@ class Specification:
 
     @property
     def stride(self) -> int:
-        return cast(int, self.record_every)  # set when a specification is made
+        return cast(int, self.record_every)  # set in every specification
 
     @functools.cached_property
     def grid(self) -> Grid:
-        """Axes and cells, in C order. Raises: as the sweep itself."""
+        """Axes and cells, in C order. Raises: the errors of the sweep itself."""
         fixed = {**self.params, **self.dims, **self.choices}
         if self.reading is not None:
             fixed[READING] = self.reading
@@ -84,17 +84,17 @@ class Specification:
 
     @property
     def quantities(self) -> dict[str, Quantity]:
-        """Observables and closed forms, by their names in results."""
+        """Observables and closed forms, by their names in the results."""
         return sweepable(self.system).quantities(self.observables or ())
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:
-        """Return the specification in a TOML file. Raises: MoeTheoryError (DeclarationError, mostly) with the file."""
+        """Return the specification in a TOML file. Raises: MoeTheoryError (mostly DeclarationError) with the file."""
         path = Path(path)
         try:
-            if path.exists() and not path.is_file():  # a folder, or a device that has no end
-                raise OSError("it is no file")
-            text = path.read_text(encoding="utf-8-sig")  # some editors begin a file with a mark
+            if path.exists() and not path.is_file():  # a folder, or a device without an end
+                raise OSError("it is not a file")
+            text = path.read_text(encoding="utf-8-sig")  # some editors write a byte order mark
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
             raise DeclarationError(f"{os.fspath(path)} cannot be read ({reason}). Name a TOML file in UTF-8.") from None
@@ -104,12 +104,12 @@ class Specification:
     def from_toml(cls, text: str, name: str = "spec") -> Self:
         """Return the specification in a TOML document (see `example`).
 
-        Raises: MoeTheoryError (DeclarationError, mostly) that begins with "NAME: ".
+        Raises: MoeTheoryError (mostly DeclarationError), beginning with "NAME: ".
         """
         try:
             document = tomllib.loads(text)
-        except (RecursionError, ValueError) as error:  # too deep, or no TOML, which names its line
-            raise DeclarationError(f"{name}: this is no TOML: {shortened(str(error))}. Correct it.") from None
+        except (RecursionError, ValueError) as error:  # nested too deeply, or not TOML
+            raise DeclarationError(f"{name}: this is not TOML: {shortened(str(error))}. Correct it.") from None
         try:
             return cls._of(document)
         except MoeTheoryError as error:
@@ -133,11 +133,10 @@ class Specification:
                 raise unknown_name("key", name, cls.__dataclass_fields__)
         for name in ("system", "rounds"):
             if name not in entries:
-                raise DeclarationError(f"{name} is missing: every specification says it. Add {name} = ...", name)
+                raise DeclarationError(f"{name} is missing, but every specification needs it. Add {name} = ...", name)
         return cls(**entries)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the specification as plain data."""
         data = {name: getattr(self, name) for name in self.__dataclass_fields__ if getattr(self, name) is not None}
         data["axes"] = [{"name": name, "values": list(values)} for name, values in self.axes.items()]
         data["zips"] = [
@@ -154,7 +153,7 @@ class Specification:
         return hash(json.dumps(self.to_json(), sort_keys=True))
 
     def _completed(self) -> dict[str, Any]:
-        """Return fields that depend on the system, plain and with defaults. Raises: MoeTheoryError."""
+        """Return the fields that depend on the system as plain data, with defaults. Raises: MoeTheoryError."""
         known = vocabulary_of(self.system)
         kind = known.system
         fields: dict[str, Any] = {}
@@ -174,15 +173,14 @@ class Specification:
             names[READING] += 1
         for name, count in names.items():
             if count > 1:
-                raise DeclarationError(f"{name} is set twice. Take one away.", name)
+                raise DeclarationError(f"{name} is set twice. Remove one of the two.", name)
         for axis in axes:
             rows = list(zip(*axis.columns.values(), strict=True))
             checked(_DISTINCT, rows if len(axis.columns) > 1 else [value for (value,) in rows], axis.name)
         num_cells = math.prod(axis.num_values for axis in axes)
         if num_cells > MOST_CELLS:
             raise DeclarationError(
-                f"the axes span {shortened(num_cells)} cells, above {MOST_CELLS}. Shorten or zip axes, or split the "
-                "sweep."
+                f"the axes span {shortened(num_cells)} cells, above {MOST_CELLS}. Shorten or zip axes."
             )
         stride = self.record_every
         if stride is None:
@@ -190,15 +188,15 @@ class Specification:
         least = math.ceil(self.rounds / MAX_RECORDS)
         if not least <= stride <= self.rounds:
             raise DeclarationError(
-                f"record_every={shortened(stride)} must be from {least} to {self.rounds}, the "
-                f"number of rounds, of which at most {MAX_RECORDS} are recorded. Change it.",
+                f"record_every={shortened(stride)} must be from {least} to rounds={self.rounds}, because at most "
+                f"{MAX_RECORDS} rounds are recorded. Change record_every.",
                 "record_every",
             )
         fields["record_every"] = stride
         fields["observables"] = tuple(self.observables or kind.default_observables)
         for name, quantity in kind.quantities(fields["observables"]).items():
             if name in {*self._labels, *self.zips}:
-                raise DeclarationError(f"{quantity.about} has the name of something else in the results. Rename it.")
+                raise DeclarationError(f"{quantity.name} has a name that the results use otherwise. Rename it.")
         if self.reading is not None:
             fields[READING] = checked(known.fixed[READING][READING], self.reading, READING)
         elif READING not in names:
@@ -207,7 +205,6 @@ class Specification:
 
     @property
     def _labels(self) -> set[str]:
-        """Names of other things in the results than zips and quantities."""
         dims = itertools.chain.from_iterable(
             observable.axes for observable in vocabulary_of(self.system).system.observables.values()
         )
@@ -218,16 +215,16 @@ class Specification:
         closed_forms = {form.name for form in kind.closed_forms}
         if not (name.isidentifier() and name.isascii() and len(name) <= LONGEST_NAME):
             raise DeclarationError(
-                f"the zip {shortened(name)} labels an axis of the results: name it by a letter and up to 49 letters, "
-                "digits and underscores."
+                f"the zip {shortened(name)} labels an axis of the results. Its name must be a letter and up to 49 "
+                "letters, digits and underscores."
             )
         if name in {*self._labels, *kind.observables, *closed_forms}:
-            raise DeclarationError(f"the zip {name} has the name of something else in the results. Rename it.")
+            raise DeclarationError(f"the zip {name} has a name that the results use otherwise. Rename it.")
         lengths = [f"{member} has {len(values)} values" for member, values in columns.items()]
         if len(set(map(len, columns.values()))) != 1:
             raise DeclarationError(
                 f"the zip {name} needs names that vary together, but {', '.join(lengths) or 'has none'}. Give lists of "
-                "equal length, or drop it."
+                "equal length."
             )
 
 
@@ -237,7 +234,6 @@ def _axes(axes: Mapping[str, Sequence[Any]], zips: Mapping[str, Mapping[str, Seq
 
 
 def example() -> str:
-    """Return a commented specification, as TOML."""
     return resources.files("moe_theory.sweep").joinpath("example.toml").read_text(encoding="utf-8")
 
 

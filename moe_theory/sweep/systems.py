@@ -1,7 +1,4 @@
-"""Systems for specifications: sizes, parameters, readings, choices and observables.
-
-Specifications and tasks are plain data, with names of systems, and functions of users' files as FILE:NAME.
-"""
+"""Systems that specifications can name, with their sizes, parameters, readings, choices and observables."""
 
 import dataclasses
 import functools
@@ -26,16 +23,16 @@ from moe_theory.runs.key import code_digest
 @dataclasses.dataclass(frozen=True)
 class Observable:
     name: str
-    about: str  # what it is, its unit and its source
+    about: str  # a description, with unit and source
     read: Callable[[State, Info], Array]
-    axes: tuple[str, ...] = ()  # names of its own axes, such as ("expert_index",); a scalar has none
+    axes: tuple[str, ...] = ()  # names of its own axes, such as ("expert_index",)
 
 
 @dataclasses.dataclass(frozen=True)
 class UserObservable:
-    """A function (state, info) -> scalar of a user's file, run when first needed."""
+    """A function (state, info) -> scalar in a user's file. The file runs when the function is first needed."""
 
-    place: str  # FILE:NAME; its code decides numbers of runs
+    place: str  # FILE:NAME
     axes: tuple[str, ...] = ()
 
     @property
@@ -53,14 +50,14 @@ class UserObservable:
 
 @dataclasses.dataclass(frozen=True)
 class ClosedForm:
-    """A value of a paper's formula in each recorded round, in float64 on the host."""
+    """The value of a paper's formula in each recorded round, in float64 on the host."""
 
     name: str
-    about: str  # what it is, and its source
-    # (dims, params, rounds (R, 1), records of `read` (R, ..., B)) -> (R, B), or (R, 1) for the same in all replicates.
+    about: str  # a description, with source
+    # (dims, params, rounds (R, 1), records of `read` (R, ..., B)) -> (R, B), or (R, 1) if all replicates are equal.
     formula: Callable[[Any, Any, Int[np.ndarray, "R 1"], PyTree], Numbers | float]
-    read: Callable[[State, Info], PyTree] | None = None  # what the formula takes of a replicate in a round
-    beside: str = ""  # the observable in whose panel it is drawn
+    read: Callable[[State, Info], PyTree] | None = None  # the formula's input from one replicate's round
+    beside: str = ""  # the observable whose panel shows the formula
     axes: tuple[str, ...] = ()
 
 
@@ -71,16 +68,16 @@ Quantity = Observable | UserObservable | ClosedForm
 class Sweepable:
     about: str
     dims: type  # the dataclass of static sizes
-    readings: Mapping[str, Reading]  # by name; the first is the default
-    build: Callable[..., System]  # (dims, **choices); its systems are kept, so that equal sizes are one program
+    readings: Mapping[str, Reading]  # by name. The first is the default
+    build: Callable[..., System]  # (dims, **choices). Systems are cached, so equal sizes share a program
     observables: Mapping[str, Observable]
-    default_observables: tuple[str, ...] = ()  # all unless given
+    default_observables: tuple[str, ...] = ()  # default: all
     closed_forms: tuple[ClosedForm, ...] = ()
-    # Sizes unless given; `max_experts` is the largest num_experts of the grid.
+    # Default sizes. By default `max_experts` is the largest num_experts of the grid.
     default_dims: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    # Static choices, such as a policy, by their names; the first is the default.
+    # Static choices, such as a policy, by name. The first is the default.
     choices: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
-    # (dims, params): raises InvalidValueError.
+    # (dims, params). Raises InvalidValueError.
     check: Callable[[Any, Any], Any] = lambda dims, params: constraints.check(params, dims)
 
     def __post_init__(self) -> None:
@@ -89,7 +86,6 @@ class Sweepable:
 
     @functools.cached_property
     def code(self) -> str:
-        """Digest of the code that decides numbers of runs."""
         reads = {name: observable.read for name, observable in self.observables.items()}
         formulas = {form.name: (form.formula, form.read) for form in self.closed_forms}
         return code_digest(self.build, self.dims, self.params, self.choices, reads, formulas, compute_chunk)
@@ -111,7 +107,7 @@ class Sweepable:
         return tuple(field.name for field in dataclasses.fields(self.dims))
 
     def system(self, dims: Any, choices: Mapping[str, str]) -> System:
-        """Return the system of these sizes and choices. Raises: UnknownNameError."""
+        """Return the system with these sizes and choices. Raises: UnknownNameError."""
         parts = []
         for kind, by_name in self.choices.items():
             name = choices.get(kind, next(iter(by_name)))
@@ -121,9 +117,9 @@ class Sweepable:
         return _built(self.build, dims, tuple(parts))
 
     def quantities(self, names: Sequence[str]) -> dict[str, Quantity]:
-        """Return observables and closed forms by name, where FILE:NAME is a user's (state, info) -> scalar.
+        """Return observables and closed forms by name. FILE:NAME names a user's (state, info) -> scalar.
 
-        No file is read. Raises: UnknownNameError, or DeclarationError for two of one name.
+        No file is read. Raises: UnknownNameError, or DeclarationError if two have the same name.
         """
         available: dict[str, Quantity] = dict(self.observables)
         available |= {form.name: form for form in self.closed_forms}
@@ -138,13 +134,13 @@ class Sweepable:
         return quantities
 
     def observe(self, names: Sequence[str]) -> Observe:
-        """Return a function of (state, info) that records quantities, the same for the same names."""
+        """Return a function of (state, info) that records these quantities. Equal names give the same function."""
         return _observe(tuple((name, quantity.read) for name, quantity in self.quantities(names).items()))
 
 
 def sweepable(name: str) -> Sweepable:
     """Return a system of an installed paper. Raises: UnknownNameError."""
-    if name in paper_names() and name in find_paper(name).systems:  # a paper's own system: no other paper is imported
+    if name in paper_names() and name in find_paper(name).systems:  # so no other paper is imported
         return find_paper(name).import_system(name)
     for paper in all_papers().values():
         if name in paper.systems:
@@ -157,7 +153,7 @@ def system_names() -> list[str]:
 
 
 def observables(*members: Observable | Callable[[State, Info], Array]) -> dict[str, Observable]:
-    """Return observables by name, where a function (state, info) -> scalar has its own name and docstring."""
+    """Return observables by name. A function (state, info) -> scalar is described by its docstring."""
     by_name = {}
     for member in members:
         if isinstance(member, Observable):
@@ -178,8 +174,7 @@ def _scalar(place: str, function: Callable[[State, Info], Array]) -> Callable[[S
         value = jnp.asarray(function(state, info), float)
         if value.shape != ():
             raise InvalidValueError(
-                f"{place} returns an array of shape {value.shape}, where a round of a replicate has one number. "
-                "Return a sum, a mean or one entry.",
+                f"{place} returns an array of shape {value.shape}, not one number. Return a sum, a mean or one entry.",
                 argument="observables",
             )
         return value

@@ -1,4 +1,4 @@
-"""Many settings of any system at once, as one labelled dataset."""
+"""Many settings of a system in one labelled dataset."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -32,17 +32,18 @@ def vary(
     progress: Progress = automatic,
     **axes: Sequence[Any],
 ) -> xr.Dataset:
-    """Run a system at every combination of some parameters' values, as one program.
+    """Run a system at every combination of some parameters' values, in one program.
 
-    Replicate i draws the same numbers in every setting, and in `simulate_batch` with the same seed.
+    Replicate i draws the same numbers in every setting and in `simulate_batch` with the same seed.
 
     Args:
-        params: the shared parameters.
-        replicates: B, of each setting.
-        observe: a round's record in one replicate: a NamedTuple, a dictionary or an array.
+        params: the parameters that all settings share.
+        replicates: B, the number of replicates of each setting.
+        observe: (state, info) -> NamedTuple, dictionary or array returns the record of one replicate's round.
         axes: values by parameter, such as num_experts=range(2, 21).
-    Returns: a variable for each recorded array (or `value`), over the axes in this order, round, its own and replicate.
-    Raises: UnknownNameError for another axis than a parameter. InvalidValueError for impossible settings.
+    Returns: a variable for each recorded array, called `value` if it has no name. Its dimensions are the axes in this
+        order, round, the array's own dimensions, and replicate.
+    Raises: UnknownNameError if an axis is not a parameter. InvalidValueError for impossible settings.
 
     Examples:
         >>> import moe_theory as mt
@@ -98,9 +99,9 @@ def _arrays(records: PyTree) -> dict[str, Shaped[np.ndarray, "R ... B"]]:
     arrays = {}
     for path, leaf in jax.tree_util.tree_flatten_with_path(records)[0]:
         name = jax.tree_util.keystr(path, simple=True, separator="_") or "value"
-        while name in (ROUND, REPLICATE, *arrays):  # nested names are joined, and may meet one that is there
+        while name in (ROUND, REPLICATE, *arrays):  # joined nested names may already exist
             name += "_"
         arrays[name] = np.asarray(leaf)
     if not arrays:
-        raise InvalidValueError("observe keeps nothing: return an array, or several by name.", argument="observe")
+        raise InvalidValueError("observe returns no array. Return an array, or several by name.", argument="observe")
     return arrays

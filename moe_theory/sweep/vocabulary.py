@@ -1,7 +1,4 @@
-"""Values for the names in a specification: plain Python, one type a name.
-
-pydantic checks them, and its errors become one line.
-"""
+"""Values for the names in a specification, in plain Python with one type per name."""
 
 import functools
 import math
@@ -16,7 +13,7 @@ from pydantic_core import PydanticCustomError
 from moe_theory.core.errors import DeclarationError, MoeTheoryError, shortened, unknown_name
 from moe_theory.sweep.systems import Sweepable, sweepable
 
-MOST_VALUES = 1_000_000  # of an axis
+MOST_VALUES = 1_000_000  # on an axis
 LARGEST_SIZE = 2**20
 READING = "reading"
 
@@ -25,7 +22,7 @@ _T = TypeVar("_T")
 
 
 def checked(kind: TypeAdapter[_T], value: Any, name: str = "") -> _T:
-    """Return a value that `kind` accepts, of an entry `name`. Raises: MoeTheoryError of one line."""
+    """Return the value of entry `name` if `kind` accepts it. Raises: MoeTheoryError with one line."""
     try:
         return kind.validate_python(value)
     except ValidationError as failure:
@@ -38,7 +35,7 @@ def checked(kind: TypeAdapter[_T], value: Any, name: str = "") -> _T:
         if problem["type"] == "missing":
             raise DeclarationError(f"{words} is missing. Add it.", words) from None
         text = problem["msg"].partition(" ")[2]  # "Input should be ..."
-        raise DeclarationError(f"{words}={shortened(problem['input'])} {text}. Change it.", words) from None
+        raise DeclarationError(f"{words}={shortened(problem['input'])} {text}. Change this value.", words) from None
 
 
 def one_of(kind: str, names: Iterable[str]) -> AfterValidator:
@@ -51,7 +48,7 @@ def one_of(kind: str, names: Iterable[str]) -> AfterValidator:
 
 
 def plain(value: Any) -> Any:
-    """Return ranges, tuples and arrays as Python's lists or numbers, and other values unchanged."""
+    """Return ranges, tuples and arrays as lists or numbers of Python, and other values unchanged."""
     if isinstance(value, range):
         value = value[: MOST_VALUES + 1]
     if isinstance(value, (range, tuple)):
@@ -60,7 +57,7 @@ def plain(value: Any) -> Any:
 
 
 def distinct(values: Sequence[_T]) -> tuple[_T, ...]:
-    """Return different values. Raises: PydanticCustomError."""
+    """Return the values as a tuple. Raises: PydanticCustomError if two are equal."""
     value, count = Counter(values).most_common(1)[0] if values else (None, 0)
     if count > 1:
         message: Any = f"Input should not have {shortened(value)} twice"
@@ -84,7 +81,7 @@ Table = dict[Text, Any]
 
 
 class Spacing(BaseModel):
-    """Values at equal distances or ratios, where a logspace, too, has values as ends."""
+    """Values at equal distances or ratios. In a logspace, too, the ends are values and not exponents."""
 
     model_config = ConfigDict(extra="forbid")
     num: Annotated[Whole, Field(ge=2, le=MOST_VALUES)]
@@ -96,18 +93,18 @@ class Spacing(BaseModel):
         if ends is None or (self.linspace and self.logspace):
             raise PydanticCustomError("spacing", "Input should have either linspace or logspace = [first, last]")
         spread = np.linspace if self.linspace else np.geomspace
-        with np.errstate(all="ignore"):  # what overflows is refused as a value
+        with np.errstate(all="ignore"):  # an overflow is refused later as a value
             values = spread(ends[0], ends[1], self.num).tolist()
         return [ends[0], *(float(f"{value:.12g}") for value in values[1:-1]), ends[1]]
 
 
 class Vocabulary(NamedTuple):
     system: Sweepable
-    fixed: Mapping[str, Mapping[str, TypeAdapter]]  # by table and name; `reading` stands by itself
-    columns: Mapping[str, TypeAdapter]  # values on an axis, by name
+    fixed: Mapping[str, Mapping[str, TypeAdapter]]  # by table and name. `reading` is its own table
+    columns: Mapping[str, TypeAdapter]  # for values on an axis, by name
 
     def home(self, name: str) -> str:
-        """Return the table of a fixed value of `name`. Raises: UnknownNameError."""
+        """Return the table for fixed values of `name`. Raises: UnknownNameError."""
         for table, names in self.fixed.items():
             if name in names:
                 return table
@@ -129,7 +126,7 @@ class Vocabulary(NamedTuple):
 
 @functools.cache
 def vocabulary_of(system: str) -> Vocabulary:
-    """Return the vocabulary of a system. Raises: UnknownNameError for an unregistered system."""
+    """Return the vocabulary of a system. Raises: UnknownNameError if the system is not registered."""
     kind = sweepable(system)
     hints = get_type_hints(kind.dims)
     defaults = kind.readings[kind.default_reading].defaults._asdict()

@@ -1,6 +1,6 @@
 """Claims and verdicts: `moe_theory.verify("continual.*")`.
 
-Names are loaded on first use, and recorded results can be read without JAX.
+Names are loaded on first use, so recorded results can be read without JAX.
 """
 
 import lazy_loader

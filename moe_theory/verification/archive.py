@@ -21,9 +21,9 @@ class Archive:
     def __init__(self, folder: Path) -> None:
         self.store = Store(folder)
         self.keys = Keys()
-        self.found: set[str] = set()  # keys of samples that were there
-        self.written: set[str] = set()  # keys of samples computed since, or added to
-        self.damaged: dict[str, str] = {}  # why samples that were there count for nothing
+        self.found: set[str] = set()  # keys of samples that were in the store
+        self.written: set[str] = set()  # keys of new or extended samples
+        self.damaged: dict[str, str] = {}  # why samples in the store cannot be used
 
     def load(self, claim: Claim, reading: ReadingLike, seed: int) -> tuple[Samples, list[str]] | None:
         key = self.keys.of(claim, reading, seed)
@@ -46,7 +46,7 @@ class Archive:
         key = self.keys.of(claim, reading, seed)
         self.written.add(key)
         parts = {name: part for name, part in samples._asdict().items() if part is not None}
-        # One row for all, where all replicates have the same.
+        # If all replicates are equal, one row is enough.
         arrays = {name: part[:1] if np.all(part == part[:1]) else part for name, part in parts.items()}
         arrays["count"] = np.int64(samples.num_replicates)
         arrays["labels"] = np.array(labels, str)
@@ -55,14 +55,14 @@ class Archive:
 
 
 class Keys:
-    """Keys of claims' samples: digests of code, parameters, seed, precision, versions and machine."""
+    """Keys of claims' samples, which are digests of code, parameters, seed, precision, versions and machine."""
 
     def __init__(self) -> None:
         self._digests = Digests()
-        self._codes: dict[tuple[int, int], tuple[str, Any]] = {}  # by the ids of claim and reading, which are kept here
+        self._codes: dict[tuple[int, int], tuple[str, Any]] = {}  # by the ids of claim and reading, which live here
 
     def of(self, claim: Claim, reading: ReadingLike, seed: int) -> str:
-        """Return the key of a claim's samples. Raises: InvalidValueError for code with a value that has no key."""
+        """Return the key of a claim's samples. Raises: InvalidValueError if a value in the code has no key."""
         place = (id(claim), id(reading))
         if place not in self._codes:
             try:

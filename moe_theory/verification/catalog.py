@@ -1,8 +1,7 @@
-"""Statements and claims of the installed papers, read from files without importing papers or JAX.
+"""Statements and claims of the installed papers, read from files without an import of papers or JAX.
 
-A statement is made of its texts in TOML and of the paper's `index.json`, with roles, kinds, free parameters, and a
-digest of the paper's Python files. Without a current index, or if the paper is imported, the statements come from the
-modules.
+A statement combines its texts in TOML with the paper's `index.json`, which has roles, kinds, free parameters, and a
+digest of the paper's Python files. If the index is outdated or the paper is imported, statements come from the modules.
 """
 
 import dataclasses
@@ -32,18 +31,18 @@ from moe_theory.verification.texts import claim_words, paper_texts, plain_statem
 from moe_theory.verification.verdict import FreeQuantity, Role, Statement
 
 NAME = "index.json"
-OVERVIEW = "overview"  # the figure of all papers, where a paper's name is asked for
+OVERVIEW = "overview"  # names the figure of all papers, like a paper
 OVERVIEW_TITLE = "Theorem over empirics, with statuses"
 SCHEMA = "moe-theory/index/1"
 
 
 class ClaimFacts(NamedTuple):
-    """Facts of a claim that a record does not repeat, named as in `Claim`."""
+    """Facts of a claim that a record does not repeat. Names are as in `Claim`."""
 
     id: str
-    paper: str  # whose readings it has
+    paper: str  # the paper whose readings it uses
     where: str
-    statement: str  # in one sentence, and what else is said of it
+    statement: str  # the claim in one sentence, and further text
     formula: str  # LaTeX
     kind: str
     replaced_by: str | None
@@ -53,17 +52,17 @@ class ClaimFacts(NamedTuple):
 
 class Catalog(NamedTuple):
     statements: list[Statement]
-    claims: Mapping[str, Any]  # `ClaimFacts`, or claims, which have the same attributes
+    claims: Mapping[str, Any]  # `ClaimFacts`, or claims with the same attributes
 
 
 def statements(pattern: str = "*") -> Listing[Statement]:
-    """Return the statements whose names match, by paper.
+    """Return the statements whose names match a pattern, by paper.
 
     Args:
-        pattern: a name such as "continual.lemma-8", also of several cases or without its paper, or a glob over names.
-            Or the paper's own "Lemma 11" or "continual.Lemma 11", a paper's name, or a claim's id.
-    Raises: UnknownNameError for a pattern that matches nothing. DeclarationError for an unreadable text. DamagedError
-        for an unreadable index.
+        pattern: a name such as "continual.lemma-8", which may be the common start of several cases or omit the paper,
+            or a glob over names. Or the paper's own "Lemma 11" or "continual.Lemma 11", a paper's name, or a claim's
+            id.
+    Raises: UnknownNameError if nothing matches. DeclarationError or DamagedError for an unreadable text or index.
 
     Examples:
         >>> import moe_theory as mt
@@ -90,7 +89,7 @@ def matching(pattern: str, every: Sequence[Statement]) -> list[Statement]:
 
 
 def answered(paper: str) -> list[Statement]:
-    """Return a paper's statements in order, or the statements that its claims answer for."""
+    """Return a paper's statements in order. If it has none, return those that its claims test."""
     answers = answers_for(paper)
     if not answers:
         return statements(paper)
@@ -103,20 +102,20 @@ def answers_for(paper: str) -> Sequence[str]:
 
 
 def statements_of(paper: str) -> list[Statement]:
-    """Return the statements of a paper: its own, then other papers' of it."""
+    """Return the statements of a paper, first its own and then those that other packages declare."""
     declaring = [paper, *(name for name in ordered_names() if paper in answers_for(name))]
     declared_statements = itertools.chain.from_iterable(catalog_of(name).statements for name in declaring)
     own_statements = [statement for statement in declared_statements if statement.paper == paper]
     declarations = sys.modules.get("moe_theory.verification.statement")
     if declarations is not None:
         for statement in declarations.declared():
-            if statement.paper == paper and not statement.is_of_a_paper:  # a user's
+            if statement.paper == paper and not statement.is_of_a_paper:  # declared by a user
                 own_statements.append(statement.plain)
     return own_statements
 
 
 def catalog_of(paper: str) -> Catalog:
-    """Return a paper's declarations, from files if its index is current, else from modules."""
+    """Return a paper's declarations, from files if its index is current, and otherwise from modules."""
     module = declaration_of(paper).get("statements") or paper_package(paper)
     if module in sys.modules:
         return _imported(paper)
@@ -128,7 +127,6 @@ def all_figure_titles() -> dict[str, dict[str, str]]:
 
 
 def figure_titles(paper: str) -> dict[str, str]:
-    """Return the titles of a paper's figures by name. Raises: UnknownNameError."""
     if paper == OVERVIEW:
         return {OVERVIEW: OVERVIEW_TITLE}
     if paper not in paper_names():
@@ -150,7 +148,7 @@ def digest_of(paper: str) -> str:
 
 
 def index_text(paper: str) -> str | None:
-    """Return the text of a paper's index, from its modules, or None if a statement has texts in Python."""
+    """Return the text of a paper's index, made from its modules, or None if a statement has texts in Python."""
     owners = _declared_by(paper)
     if not all(declared.texts for declared in owners):
         return None
@@ -175,7 +173,7 @@ def index_text(paper: str) -> str | None:
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
 
-@functools.cache  # a paper is read once a process, as it would be imported once
+@functools.cache  # each process reads a paper once, as it would import it once
 def _of_files(paper: str) -> Catalog | None:
     index = _index_of(paper)
     if index is None:
@@ -229,7 +227,7 @@ def _imported(paper: str) -> Catalog:
 
 
 def _declared_by(paper: str) -> list[Any]:
-    from moe_theory.verification.statement import declared  # and the paper, which need JAX
+    from moe_theory.verification.statement import declared  # imports JAX, like the paper
 
     find_paper(paper).import_claims()
     return [statement for statement in declared() if statement.is_of_a_paper and statement.judged_under == paper]
@@ -241,11 +239,11 @@ def _matching(pattern: str, every: Sequence[Statement]) -> list[Statement]:
     ]
     matches = matches or [
         statement for statement in every if statement.name.startswith(f"{pattern}-")
-    ]  # the cases of one number
+    ]  # all cases of one number
     if matches:
         return matches
     for statement in every:
-        # A part of `where` begins with these words, as "Lemma 8, Eq. (32)" does with "lemma 8" and "Eq. (32)".
+        # The pattern is the start of a part of `where`. "Lemma 8, Eq. (32)" matches "lemma 8" and "Eq. (32)".
         printed = re.escape(pattern.removeprefix(f"{statement.paper}."))
         if re.search(rf"(?:^|, )(?=\w){printed}(?!\w)", statement.where, re.IGNORECASE):
             matches.append(statement)

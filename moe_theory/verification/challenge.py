@@ -1,10 +1,10 @@
 """Search of free parameters for a counterexample, or for settings where a false statement is true.
 
-The recorded setting comes first, then the ends of each axis, then points that fill the region. The best settings get
-more replicates, and neighbours. A flip is a verdict of `verify` on a fresh seed, at its share of the error. Its setting
-is shrunk towards the recorded one, axis by axis, and tested once more, and halving finds its border. The search then
-fits a clause of one or two inequalities that exclude the flips, and searches inside it. Without flips it proves
-nothing.
+The search tries the recorded setting first, then the ends of each axis, and then points that fill the region. The best
+settings receive more replicates, and the search also tries their neighbours. A flip is an opposite verdict of `verify`
+on a fresh seed, at its share of the error. Its setting is moved towards the recorded one, axis by axis, and tested once
+more. Halving finds its border. The search then fits a clause of one or two inequalities that exclude the flips, and
+searches inside it. A search without flips proves nothing.
 """
 
 import dataclasses
@@ -42,26 +42,26 @@ from moe_theory.verification.statement import declared, free_of
 from moe_theory.verification.status import deciding
 from moe_theory.verification.verdict import Statement, Status, Verdict
 
-FOLDER = "challenges"  # of saved searches
+FOLDER = "challenges"  # folder of saved searches
 SECONDS = 40.0
-MOST_SEARCHED = 200  # statements, which the error is split over in advance: one more changes no other's share
-FEW = 32  # replicates of a first look at a setting
-MANY = 256  # replicates of one at the best settings
+MOST_SEARCHED = 200  # the error is split over this many statements, however many there are
+FEW = 32  # replicates in the first test of a setting
+MANY = 256  # replicates in a test of the best settings
 START = 32  # points that fill the region
-KEPT = 4  # settings that get neighbours and more replicates
-ROUNDS = 4  # how often they do
-FINALISTS = 3  # settings that are tested, and one of them once more, each at an even share of the error
-HALVINGS = 5  # of a border
-PROBES = 8  # settings inside a clause that are searched
-TRIES = 8  # clauses that are tried
-OVER = 1.5  # times the time, for shrinking, other readings, borders and a clause where there is a flip
-BORDER_ERROR = 0.05  # error of a verdict that only places a border
+KEPT = 4  # settings that receive neighbours and more replicates
+ROUNDS = 4  # rounds of neighbours
+FINALISTS = 3  # settings that are tested. One of them is tested twice, and all tests share the error evenly
+HALVINGS = 5  # steps that find a border
+PROBES = 8  # settings that are tried inside a clause
+TRIES = 8  # attempts to find a clause
+OVER = 1.5  # after a flip, times the time limit, for shrinking, other readings, borders and a clause
+BORDER_ERROR = 0.05  # error of a verdict that only locates a border
 _LOG = logging.getLogger(__name__)
 _UNFIT = {Status.INAPPLICABLE, Status.ERROR}
 
-Point = tuple[tuple[FreeAxis, Any], ...]  # the axes that a setting changes, in their order
+Point = tuple[tuple[FreeAxis, Any], ...]  # the axes that a setting changes, with values, in order
 Bounds = list[tuple[FreeAxis, ClauseBound]]
-ClaimGroup = tuple[Experiment, list[Claim]]  # an experiment, and the claims that read it
+ClaimGroup = tuple[Experiment, list[Claim]]  # an experiment and the claims that read it
 
 
 def challenge(
@@ -74,18 +74,18 @@ def challenge(
     module: str | None = None,
     progress: Progress = automatic,
 ) -> Challenge:
-    """Search a statement's free parameters for a setting where it breaks, or, if it is false, where it holds.
+    """Search a statement's free parameters for a setting where it fails, or, if it is false, where it holds.
 
     Args:
-        statement: its name, or a claim's id.
-        seconds: time after which no new setting is begun.
-        reading: of all other parameters. None searches under the first default reading that the hypotheses allow, and
-            tests the results under the others.
-        error: probability that any flip is false, by default 0.01 / 200 for each statement.
-        module: the file that declares the statement, for commands that repeat a flip.
-        progress: by default a line in a notebook, else standard error.
-    Raises: UnknownNameError. InvalidValueError for a statement without free parameters or an applicable reading.
-        InvalidValueError or DeclarationError of the systems.
+        statement: the statement's name, or a claim's id.
+        seconds: time after which no new setting is tried.
+        reading: the reading of all other parameters. None selects the first default reading that the hypotheses allow,
+            and tests the results under the others.
+        error: probability that any flip is false. The default is 0.01 / 200 for each statement.
+        module: the file that declares the statement. Commands that repeat a flip name it.
+        progress: a listener. By default progress is a line in a notebook, and otherwise on standard error.
+    Raises: UnknownNameError. InvalidValueError if the statement has no free parameters or no applicable reading.
+        InvalidValueError or DeclarationError from the systems.
 
     Examples:
         >>> import moe_theory as mt
@@ -128,12 +128,12 @@ def search_each(
     folder: str | os.PathLike[str] | None = None,
     **how: Any,
 ) -> list[Challenge]:
-    """Search the free parameters of several statements, where there are any.
+    """Search the free parameters of several statements, and skip statements without any.
 
     Args:
-        patterns: as in `mt.statements`.
-        error: probability that any flip is false, split evenly, by default the share of `challenge` for each.
-        folder: of saved searches, not repeated for the same code, time, seed and error.
+        patterns: patterns as in `mt.statements`.
+        error: probability that any flip is false, split evenly. By default each statement has the error of `challenge`.
+        folder: folder of saved searches. A search with the same code, time, seed and error is not repeated.
         how: further arguments of `challenge`.
     """
     named = itertools.chain.from_iterable(map(every_named, patterns))
@@ -165,7 +165,7 @@ def search_each(
 
 
 def saved_searches(folder: Path) -> list[Challenge]:
-    """Return the searches in a folder. Raises: DamagedError for a damaged search, or one of no installed paper."""
+    """Return the searches in a folder. Raises: DamagedError if a search is damaged or its paper is not installed."""
     registry.all_claims()
     store = Store(folder / FOLDER)
     rows = [*map(store.get, store.keys())]
@@ -178,22 +178,22 @@ def _parsed(row: bytes) -> Challenge:
     try:
         return Challenge.of_json(json.loads(row), registry.declared_claims())
     except (KeyError, TypeError, ValueError) as failure:
-        raise DamagedError(f"a saved search is of other code ({failure}). Search again.") from None
+        raise DamagedError(f"a saved search comes from other code ({failure}). Search again.") from None
 
 
 def axes_of(statement: Statement) -> tuple[FreeAxis, ...]:
-    """Return a statement's free parameters. Raises: InvalidValueError for none."""
+    """Return a statement's free parameters. Raises: InvalidValueError if there are none."""
     axes = free_of(statement)
     if axes:
         return axes
     raise InvalidValueError(
-        f"{statement.name} declares nothing that it leaves free for all claims that decide it. Name it in the "
+        f"{statement.name} declares no parameter that is free for all of its deciding claims. Name some in the "
         "statement: free=(Order(...), Scale(...))."
     )
 
 
 def every_named(pattern: str) -> Sequence[Statement]:
-    """Return the statements of a pattern, the user's own first. Raises: UnknownNameError."""
+    """Return the statements that match a pattern, first the user's own. Raises: UnknownNameError."""
     own_statements = [declaration.plain for declaration in declared() if not declaration.is_of_a_paper]
     return matching(pattern, own_statements) or statements(pattern)
 
@@ -208,12 +208,12 @@ class RegionSearch:
     module: str | None = None
     progress: Progress = quiet
     start_time: float = dataclasses.field(default_factory=time.monotonic)
-    num_programs: int = dataclasses.field(default_factory=engine.num_programs)  # compiled before
+    num_programs: int = dataclasses.field(default_factory=engine.num_programs)  # programs compiled before
     looked: dict[Point, Looked] = dataclasses.field(default_factory=dict)
-    refused: dict[Point, str] = dataclasses.field(default_factory=dict)  # reasons
+    refused: dict[Point, str] = dataclasses.field(default_factory=dict)  # with reasons
     flipped: list[Point] = dataclasses.field(default_factory=list)
-    idle: set[FreeAxis] = dataclasses.field(default_factory=set)  # axes whose ends change nothing
-    recorded: dict[FreeAxis, set[Any]] = dataclasses.field(default_factory=dict)  # values of the cells
+    idle: set[FreeAxis] = dataclasses.field(default_factory=set)  # axes whose ends do not change the violation
+    recorded: dict[FreeAxis, set[Any]] = dataclasses.field(default_factory=dict)  # values in the cells
 
     @property
     def spent(self) -> float:
@@ -221,18 +221,17 @@ class RegionSearch:
 
     @property
     def is_compiled(self) -> bool:
-        """True if settings needed programs that were not compiled before."""
         return engine.num_programs() > self.num_programs
 
     @property
     def sought(self) -> str:
-        """ "break" for a statement that holds at the recorded setting, else "rescue"."""
+        """The aim, "break" if the statement holds at the recorded setting, and otherwise "rescue"."""
         if self.looked[()].violation <= 0:
             return "break"
         return "rescue"
 
     def gain(self, looked: Looked) -> float:
-        """Return a tried setting's distance towards a flip, in margins."""
+        """Return how close a tried setting is to a flip, in margins."""
         if self.sought == "break":
             return looked.violation
         return -looked.violation
@@ -245,13 +244,13 @@ class RegionSearch:
         return next(iter(candidates), self.looked[()])
 
     def begin(self, readings: Sequence[ReadingLike], name: str) -> None:
-        """Try the recorded setting under all readings. Select the first with verdicts. Raises: InvalidValueError."""
+        """Try the recorded setting under all readings, and select one with verdicts. Raises: InvalidValueError."""
         self.num_readings = len(readings)
         answers = [(reading, self._judged([()], FEW, self.seed, self.error, reading)[()]) for reading in readings]
         judged = [(reading, _worst(answer)) for reading, answer in answers if not isinstance(answer, str)]
         if not judged:
             raise InvalidValueError(
-                f"{name} cannot be judged at its recorded point: {answers[0][1]}", argument="statement"
+                f"{name} cannot be tested at its recorded setting: {answers[0][1]}", argument="statement"
             )
         self.reading, self._first_violation = judged[0]
         self.looked[()] = Looked({}, self._first_violation, FEW)
@@ -310,7 +309,7 @@ class RegionSearch:
         return self._flips()
 
     def look(self, points: Iterable[Point], replicates: int) -> None:
-        """Try settings that have had fewer replicates, in parallel, until the time is up."""
+        """Try all settings that have fewer replicates, in parallel, until the time is up."""
         waiting = []
         for point in dict.fromkeys(points):
             if point not in self.refused and (point not in self.looked or self.looked[point].replicates < replicates):
@@ -398,9 +397,9 @@ class RegionSearch:
         return flips
 
     def clause(self) -> Clause | None:
-        """Return at most two inequalities that allow most settings, and within which none breaks, or None.
+        """Return one or two inequalities that allow as many settings as possible but no violation, or None.
 
-        The search tries more settings inside, and narrows the clause if one breaks it.
+        The search tries more settings inside the clause, and narrows it if one violates the statement.
         """
         if not self.flipped:
             return None
@@ -451,8 +450,8 @@ class RegionSearch:
             return []
         allowed_good = self._table(singles, good)
         allowed_bad = self._table(singles, list(bad))
-        # How many good settings a pair of bounds allows, -1 where it allows a bad one. A bound alone is a pair with
-        # itself.
+        # Number of good settings that a pair of bounds allows, or -1 if it allows a bad one. Single bounds are equal
+        # pairs.
         scores = np.where(allowed_bad @ allowed_bad.T, -1, allowed_good.astype(int) @ allowed_good.T)
         alone = scores.diagonal()
         if alone.max() >= 0:

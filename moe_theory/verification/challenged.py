@@ -12,24 +12,24 @@ from moe_theory.verification.records import Count, Finite, read_record
 from moe_theory.verification.verdict import FreeQuantity, Status, Verdict, whole_verdict
 
 SCHEMA = "moe-theory/challenge/3"
-Values = dict[str, Any]  # by the name of what is free
+Values = dict[str, Any]  # by the name of the free parameter
 _RELATIONS = {"≤": operator.le, "≥": operator.ge, "=": operator.eq}
 
 
 @dataclasses.dataclass(frozen=True)
 class Looked:
     setting: Values
-    violation: Finite  # in margins: below 0 the statement is within them
+    violation: Finite  # in margins, negative if the statement holds within its margin
     replicates: Count
 
 
 @dataclasses.dataclass(frozen=True)
 class Flip:
-    """A setting with the opposite verdicts on a fresh seed."""
+    """A setting with opposite verdicts on a fresh seed."""
 
     setting: Values
-    verdicts: list[Verdict]  # under the reading of the search, then under each other one that was looked at
-    borders: dict[str, list[Any]]  # by name, the nearest values found at which it does not flip, and does
+    verdicts: list[Verdict]  # first under the reading of the search, then under others
+    borders: dict[str, list[Any]]  # the nearest values found without and with the flip, by axis
 
     @property
     def command(self) -> str:
@@ -55,12 +55,12 @@ class ClauseBound:
 
 @dataclasses.dataclass(frozen=True)
 class Clause:
-    """At most two inequalities, within which a search found no break of the statement."""
+    """One or two inequalities within which a search found no violation of the statement."""
 
     bounds: list[ClauseBound]
-    settings: Count  # looked at within them
-    nearest: Looked  # of those, to a break
-    readings: list[str]  # that of the search, and others under which it does not break there
+    settings: Count  # settings tried within the inequalities
+    nearest: Looked  # the closest of these to a violation
+    readings: list[str]  # the search's reading, and others without a violation there
 
     @property
     def words(self) -> str:
@@ -71,18 +71,18 @@ class Clause:
 class Challenge(Shown):
     statement: str
     where: str
-    sought: str  # "break" of what holds at the recorded point, or "rescue" of what does not
+    sought: str  # "break" if the statement holds at the recorded setting, and otherwise "rescue"
     reading: str
-    readings: list[str]  # those under which the recorded point is on the same side, with that of the search
+    readings: list[str]  # all readings in which the statement holds, or fails, at the recorded setting
     free: list[FreeQuantity]
     flips: list[Flip]
-    clause: Clause | None  # under which the statement holds, if there are flips and one was found
+    clause: Clause | None  # under which the statement holds, if flips and a clause were found
     recorded: Looked
-    nearest: Looked  # of those settings that are no flips, to being one
-    settings: Count  # looked at that meet the hypotheses
-    inadmissible: Count  # that break one, or that the system refuses
-    shapes: Count  # of programs that were compiled for them
-    idle: list[str]  # axes of which either end alone changes nothing
+    nearest: Looked  # the setting closest to a flip, except flips
+    settings: Count  # tried settings that satisfy the hypotheses
+    inadmissible: Count  # settings that violate a hypothesis or that the system refuses
+    shapes: Count  # number of array shapes that were compiled for them
+    idle: list[str]  # axes whose ends do not change the violation
     seconds: Finite
     seed: Count
     error: Finite  # probability that any flip is false
@@ -94,11 +94,9 @@ class Challenge(Shown):
 
     @property
     def is_thorough(self) -> bool:
-        """True if it has tried the recorded setting and both ends of every axis."""
         return self.settings + self.inadmissible > 2 * len(self.free)
 
     def restores(self, reading: str) -> bool:
-        """Return whether it has a clause that restores the statement under a reading."""
         return self.clause is not None and reading in self.clause.readings
 
     def row(self) -> dict[str, Any]:
@@ -113,7 +111,7 @@ class Challenge(Shown):
 
     @classmethod
     def of_json(cls, document: Mapping[str, Any], claims: Mapping[str, Any]) -> "Challenge":
-        """Return the search of `to_json`. Raises: DamagedError, KeyError or TypeError for other data."""
+        """Return the search that `to_json` wrote. Raises: DamagedError, KeyError or TypeError for other data."""
         if document["schema"] != SCHEMA:
             raise DamagedError(f"schema={shortened(document['schema'])} is not {SCHEMA!r}")
         flips = []
@@ -123,7 +121,6 @@ class Challenge(Shown):
         return read_record(cls, {**document, "flips": flips})
 
     def flips_under(self, reading: str) -> list[Flip]:
-        """Return the flips whose verdicts under a reading oppose the recorded setting's."""
         flips = []
         for flip in self.flips:
             statuses = [verdict.status for verdict in flip.under(reading)]

@@ -1,4 +1,4 @@
-"""Claims: statements made executable, and the experiments behind them."""
+"""Claims, which are executable statements, and the experiments behind them."""
 
 import dataclasses
 import functools
@@ -20,16 +20,16 @@ from moe_theory.verification.ranges import Range
 from moe_theory.verification.region import Choice, FreeAxis, Setting
 from moe_theory.verification.verdict import ID_WORDS, is_id
 
-Runs = Mapping[str, Run]  # by the experiment's cell names
-Overrides = dict[str, Any]  # parameters of a cell by name, which replace those of the reading
-SettingValues = Mapping[str, Any]  # sizes and laws by name, for which `Experiment.of` builds an experiment
+Runs = Mapping[str, Run]  # by cell name
+Overrides = dict[str, Any]  # a cell's parameters by name, which replace the reading's
+SettingValues = Mapping[str, Any]  # sizes and choices by name, the argument of `Experiment.of`
 F = TypeVar("F", bound=Callable[..., Any])
-Measure = Callable[[Sequence[Cell], int, int, int], Runs]  # (cells, first replicate, their number, seed)
+Measure = Callable[[Sequence[Cell], int, int, int], Runs]  # (cells, first replicate, number of replicates, seed)
 
 
 class Measured(NamedTuple):
     make: Measure
-    runs_systems: bool = False  # whether `make` simulates the systems too
+    runs_systems: bool = False  # whether `make` also simulates the systems
 
 
 class ReadingLike(Protocol):
@@ -55,29 +55,29 @@ class Experiment(Shown):
     num_rounds: int
     record_every: int = 1
     observe: Observe = observe_info
-    replicates: int = 1024  # limit, unless the caller names another or gives a budget of time
-    start: Start | None = None  # initial states other than the system's own
-    measured: Measured | None = None  # what makes its runs in place of a simulation
-    tier: str = "simulated"  # cost of its runs; `verify PAPER:TIER` tests the claims of a tier
-    systems: Mapping[str, System] = dataclasses.field(default_factory=dict)  # of cells that have one of their own
-    lengths: Mapping[str, int] = dataclasses.field(default_factory=dict)  # rounds, where a cell has its own number
-    is_double: bool = False  # whether runs are in float64 whatever the precision of all others
-    keeps_state: bool = True  # whether runs have final states, for claims that look at them
-    data: str = ""  # the data set that its runs are on, where it is not drawn by the package
-    width: int | None = None  # replicates that run together; what suits the size of a state unless given
-    of: "Callable[[SettingValues], Experiment] | None" = None  # builds it for other sizes and laws
-    length_of: Callable[[Any], float] | None = None  # rounds that are needed at other parameters, if more than recorded
+    replicates: int = 1024  # limit, unless the caller gives another one or a time budget
+    start: Start | None = None  # replaces the system's initial states
+    measured: Measured | None = None  # makes its runs in place of a simulation
+    tier: str = "simulated"  # cost of its runs. `verify PAPER:TIER` tests the claims of a tier
+    systems: Mapping[str, System] = dataclasses.field(default_factory=dict)  # for cells with their own system
+    lengths: Mapping[str, int] = dataclasses.field(default_factory=dict)  # rounds of cells that have their own number
+    is_double: bool = False  # whether its runs are in float64 whatever JAX's precision
+    keeps_state: bool = True  # whether runs have final states, if claims need them
+    data: str = ""  # the data set of its runs, unless the package draws the data
+    width: int | None = None  # replicates that run together. The default suits the size of a state
+    of: "Callable[[SettingValues], Experiment] | None" = None  # builds it for other sizes and choices
+    length_of: Callable[[Any], float] | None = None  # rounds needed at other parameters, if they are more
 
     def __hash__(self) -> int:
         return id(self)
 
     def __fingerprint__(self) -> Any:
-        """Return what keys of samples depend on, the code that selects cells included."""
+        """Return what the keys of samples depend on, including the code that selects cells."""
         selecting = (Experiment.cells_under, Experiment.over, Experiment.at, Experiment.together)
         return {**vars(self), "of": None, "length_of": None}, *selecting
 
     def row(self) -> dict[str, Any]:
-        """Return a table's row."""
+        """Return a row of a table."""
         cells = ", ".join(self.cells)
         return {"experiment": self.name, "rounds": self.num_rounds, "replicates": self.replicates, "cells": cells}
 
@@ -100,14 +100,14 @@ class Experiment(Shown):
         needed = 0 if self.length_of is None else math.ceil(self.length_of(params))
         if needed <= default_length:
             return default_length
-        if self.record_every > needed:  # the last round alone is recorded
+        if self.record_every > needed:  # only the last round is recorded
             return needed
         return math.ceil(needed / self.record_every) * self.record_every
 
     def at_setting(self, setting: Setting) -> "Experiment":
-        """Return the experiment that `of` builds for a setting's sizes and choices, if any.
+        """Return the experiment that `of` builds for a setting's sizes and choices, or this one if there are none.
 
-        Raises: as `of`. DeclarationError if that builds an experiment of another name.
+        Raises: the errors of `of`. DeclarationError if the result has another name.
         """
         if not setting:
             return self
@@ -117,17 +117,17 @@ class Experiment(Shown):
             values.append((axis.name, choice))
         built = _built(self.of, tuple(values))
         if built.name != self.name:
-            raise DeclarationError(f"experiment {self.name}: its of=... builds {built.name} instead. Change `of`.")
+            raise DeclarationError(f"experiment {self.name}: its of=... builds one called {built.name}. Change `of`.")
         return built
 
     def over(self, axis: str | Mapping[str, float] | Sequence[str], *values: Any) -> "Selection":
-        """Return runs that a claim reads one at a time, as its components.
+        """Return a selection of cells. A claim reads their runs one at a time, and each gives a component.
 
         Args:
-            axis: a parameter's name, for the cells that set it and agree in all else, or cells' names, also with the
-                abscissa of each.
-            values: of the parameter, by default all.
-        Raises: DeclarationError for missing cells, or cells that differ in more.
+            axis: the name of a parameter, which selects cells that set it and are equal otherwise. Or the names of
+                cells, alone or with the abscissa of each.
+            values: values of the parameter, by default all.
+        Raises: DeclarationError if cells are missing or differ in other parameters.
         """
         if isinstance(axis, Mapping):
             return Selection(self, tuple(axis), labels=tuple(axis), abscissa=tuple(map(float, axis.values())))
@@ -146,37 +146,37 @@ class Experiment(Shown):
         is_alike = all(other == remaining[0] for other in remaining)
         if len(cells) != len(wanted_values) or len(set(cells)) < len(cells) or not is_alike:
             example = ", ".join(f"{name!r}: {shown(value)}" for name, value in list(named.items())[:2])
-            also = "" if is_alike else " and differ in more than that"
+            also = "" if is_alike else ", and they also differ in other parameters"
             raise DeclarationError(
                 f"experiment {self.name}: {len(cells)} cells set {axis} to {', '.join(map(str, wanted_values))}{also}. "
-                f"Name the cells, with their abscissas: over({{{example}}})."
+                f"Each value must select one cell. Name the cells and their x values: over({{{example}}})."
             )
         return Selection(self, cells, labels=cells, abscissa=tuple(map(float, wanted_values)))
 
     def at(self, cell: str) -> "Selection":
-        """Return one cell, for a claim that labels its components. Raises: DeclarationError for no cell."""
+        """Return one cell, for a claim that labels its components. Raises: DeclarationError if there is none."""
         return Selection(self, (cell,))
 
     def together(self, *cells: str) -> "Selection":
-        """Return cells whose runs a function takes together, as arguments. Raises: DeclarationError for no cell."""
+        """Return cells whose runs are all arguments of one call. Raises: DeclarationError if a cell does not exist."""
         return Selection(self, cells, is_joint=True)
 
 
-@functools.lru_cache(maxsize=256)  # a system that is built again is compiled again
+@functools.lru_cache(maxsize=256)  # a new system would be compiled again
 def _built(build: Any, settings: tuple[tuple[str, Any], ...]) -> Experiment:
     return build(dict(settings))
 
 
 @dataclasses.dataclass(frozen=True)
 class Selection:
-    """Cells that a claim reads: one at a time, jointly, or as a mapping by name."""
+    """Cells that a claim reads one at a time, jointly, or as a mapping by name."""
 
     experiment: Experiment
-    cells: tuple[str, ...] | None  # None: all of them, as a mapping
-    labels: tuple[str, ...] | None = None  # of the components
+    cells: tuple[str, ...] | None  # None selects all, as a mapping
+    labels: tuple[str, ...] | None = None  # labels of the components
     abscissa: tuple[float, ...] | None = None
     is_joint: bool = False
-    is_computed: bool = False  # whether what is measured reads no run, so that nothing random enters
+    is_computed: bool = False  # whether the claim has no randomness because it reads no run
 
     def __fingerprint__(self) -> Any:
         return Selection, self.cells, self.labels, self.is_joint
@@ -202,7 +202,7 @@ class Selection:
         return [function(run) for run in selected]
 
     def measured(self, function: Callable[..., Any]) -> "Values":
-        """Return `Claim.observe`, with values (B, V), of a function with values (B,) or (V, B)."""
+        """Return `Claim.observe`, with values (B, V), for a function with values (B,) or (V, B)."""
 
         def observe(runs: Runs) -> np.ndarray:
             parts = self.call(function, runs)
@@ -216,7 +216,7 @@ class Selection:
         return observe
 
     def values(self, value: Any) -> "Callable[[Runs], Any]":
-        """Return a function of runs for a number, numbers (V,), or a function with results (), (B,) or (V, B)."""
+        """Return a function of runs for a number, numbers (V,), or a function that returns (), (B,) or (V, B)."""
         if not callable(value):
             return lambda runs: value
 
@@ -231,7 +231,7 @@ class Selection:
         return evaluate
 
     def bind(self, criterion: Criterion) -> Criterion:
-        """Return the criterion whose value, scale and trivial are functions of all runs."""
+        """Return the criterion after making its value, scale and trivial functions of all runs."""
         values = {name: getattr(criterion, name) for name in ("value", "scale", "trivial")}
         functions = {name: self.values(value) for name, value in values.items() if value is not None}
         abscissa = self.abscissa if criterion.is_over_grid else None
@@ -240,54 +240,54 @@ class Selection:
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Claim(Shown):
-    """A testable consequence of a statement, under a criterion.
+    """A testable consequence of a statement, with a criterion.
 
-    `observe` gives a number, or components, for each replicate, which the criterion compares with the claimed mean. For
-    an ordering the claimed mean is the larger side. For a probability `observe` returns whether the event happened, for
-    a counterexample whether the instance violates the statement. For a rate the components are positive quantities at
-    the grid points, and the value is the exponent of their slope. O(x^e) for small x is a slope of at least e, O(n^-e)
-    for large n at most -e, Theta(x^e) `equal` to e.
+    `observe` returns a number or components for each replicate. The criterion compares their means with the claimed
+    mean. For an ordering, the claimed mean is the larger side. For a probability, `observe` returns whether the event
+    happened. For a counterexample, it returns whether the instance violates the statement. For a rate, the components
+    are positive quantities at the grid points, and the value is the exponent of their slope. The slope is at least e
+    for O(x^e) at small x, at most -e for O(n^-e) at large n, and `equal` to e for Theta(x^e).
 
-    `ranges` has the ranges of values (see `ranged`) by the names "observed", "predicted" and "scale".
+    `ranges` gives the declared ranges (see `ranged`) of the values "observed", "predicted" and "scale".
 
     Raises: DeclarationError for an incomplete declaration.
     """
 
-    id: str  # of lower-case letters and digits, joined by hyphens and dots: "mine.lemma-4"
+    id: str  # lower-case letters and digits, joined by hyphens and dots, such as "mine.lemma-4"
     paper: str
-    where: str  # "Proposition 4, Eq. (18)"
+    where: str  # such as "Proposition 4, Eq. (18)"
     statement: str  # one sentence, in our words
     experiment: Experiment
     observe: Callable[[Runs], np.ndarray]  # (B,) or (B, V)
-    criterion: Criterion  # whose value, scale and trivial are functions of runs, and broadcast to what `observe` gives
+    criterion: Criterion  # its value, scale and trivial are functions of runs that broadcast to `observe`
     labels: Callable[[Runs], Sequence[str]] | None = None  # names of the V components
-    hypotheses: Callable[[Any, Runs], Sequence[tuple[str, bool]]] | None = None  # (dims, runs) -> what must hold
+    hypotheses: Callable[[Any, Runs], Sequence[tuple[str, bool]]] | None = None  # (dims, runs) -> conditions
     formula: str = ""  # the statement in LaTeX
-    replaced_by: str | None = None  # the right statement, where this one is wrong
-    module: str = ""  # that declares it
+    replaced_by: str | None = None  # the correct claim, if this one is wrong
+    module: str = ""  # the module that declares it
     function: Callable[..., Any] | None = None  # the function in its file, which `observe` calls
-    is_computed: bool = False  # whether nothing random enters
-    ranges: Mapping[str, Range] = dataclasses.field(default_factory=dict)  # of what is observed, predicted, and scale
-    free: tuple[FreeAxis, ...] = ()  # what its statement leaves open
-    cells: tuple[str, ...] | None = None  # of the experiment that it reads, where that is known without a run
+    is_computed: bool = False  # whether the claim has no randomness
+    ranges: Mapping[str, Range] = dataclasses.field(default_factory=dict)  # for "observed", "predicted" and "scale"
+    free: tuple[FreeAxis, ...] = ()  # its statement's free parameters
+    cells: tuple[str, ...] | None = None  # cells that it reads, if known without a run
 
     @property
     def kind(self) -> str:
-        """Kind of its test, such as "upper_bound"."""
+        """The kind of its test, such as "upper_bound"."""
         return self.criterion.kind
 
     @property
     def side(self) -> Side | None:
-        """Side of a probability or a rate, also in a limit."""
+        """The side of a probability or a rate, also in a limit."""
         return self.criterion.side
 
     @property
     def margin(self) -> float:
-        """Margin of its test."""
+        """The margin of its test."""
         return self.criterion.margin
 
     def row(self) -> dict[str, Any]:
-        """Return a table's row."""
+        """Return a row of a table."""
         return {"claim": self.id, "where": self.where, "kind": self.kind, "statement": self.statement}
 
     def __post_init__(self) -> None:
@@ -297,18 +297,18 @@ class Claim(Shown):
         for complaint in self.criterion.complaints():
             raise DeclarationError(f"claim {self.id}: {complaint}")
         if not self.statement:
-            raise DeclarationError(f"claim {self.id}: say in one sentence, as the docstring, what is claimed.")
+            raise DeclarationError(f"claim {self.id}: describe the claim in one sentence, as the docstring.")
 
 
 def require_replicates_last(
     function: Callable[..., Any], shape: tuple[int, ...], count: int, cell: str | None = None
 ) -> None:
-    """Raise DeclarationError unless a function's result has a right shape for `count` replicates."""
+    """Raise DeclarationError unless a function's result has a correct shape for `count` replicates."""
     if len(shape) not in (1, 2) or shape[-1] != count:
         raise DeclarationError(
-            f"{getattr(function, '__name__', 'the function')} gave shape {shape} for {count} replicates"
-            f"{'' if cell is None else f' of {shortened(cell)}'}: replicates last, (B,) or (V, B). Give one number a "
-            f"replicate, ({count},), or V components, (V, {count})."
+            f"{getattr(function, '__name__', 'the function')} returned shape {shape} for {count} replicates"
+            f"{'' if cell is None else f' of {shortened(cell)}'}. Replicates come last, (B,) or (V, B). Return one "
+            f"number per replicate, ({count},), or V components, (V, {count})."
         )
 
 
@@ -316,9 +316,9 @@ _REGISTERED: dict[str, Claim] = {}
 
 
 def register(claim: Claim) -> None:
-    """Add a claim to the registry. Raises: DeclarationError for a taken id."""
+    """Add a claim to the registry. Raises: DeclarationError if the id is taken."""
     if claim.id in _REGISTERED:
-        raise DeclarationError(f"claim {claim.id} is registered already. Choose another id.")
+        raise DeclarationError(f"claim {claim.id} is already registered. Choose another id.")
     _REGISTERED[claim.id] = claim
 
 
@@ -326,7 +326,7 @@ def registered() -> dict[str, Claim]:
     return dict(_REGISTERED)
 
 
-Values = Callable[[Runs], np.ndarray]  # one number a replicate (B,), or a row of components (B, V)
+Values = Callable[[Runs], np.ndarray]  # one number per replicate (B,), or a row of components (B, V)
 
 
 def excess(observed: np.ndarray, bound: Any) -> np.ndarray:

@@ -1,7 +1,4 @@
-"""Criteria, the tests of claims: samples, the values to compare, and the decision of an interim analysis.
-
-`verification.judgement` has the statistics.
-"""
+"""Criteria, which test claims: samples, the compared values, and the decision of an interim analysis."""
 
 import dataclasses
 import math
@@ -20,17 +17,17 @@ from moe_theory.verification.verdict import Curve, Status, Trend, Verdict
 
 Side = Literal["at_most", "at_least", "equal"]
 ONE_SIDED = ("at_most", "at_least")
-NEEDS_MARGIN = "an equality needs a margin above 0: no sample shows that two numbers are the same."
-LEAST_POINTS = 4  # of the grid of a limit,
-LEAST_DECADES = 2  # and how far it reaches at least
+NEEDS_MARGIN = "an equality needs a margin above 0, because samples cannot show that two numbers are equal."
+LEAST_POINTS = 4  # fewest grid points for a limit
+LEAST_DECADES = 2  # fewest decades that they span
 
 
 class Samples(NamedTuple):
-    """Float64 samples of a claim, replicates times components."""
+    """Samples of a claim in float64, replicates times components."""
 
     observed: Float[np.ndarray, "B V"]
-    predicted: Float[np.ndarray, "B V"] | None = None  # of a rate (B, 1), its exponent
-    scale: Float[np.ndarray, "B V"] | None = None  # what the margin is a fraction of
+    predicted: Float[np.ndarray, "B V"] | None = None  # for a rate its exponent, (B, 1)
+    scale: Float[np.ndarray, "B V"] | None = None  # the unit of the margin
     trivial: Float[np.ndarray, "B V"] | None = None  # the bound that holds anyway
 
     @property
@@ -41,13 +38,12 @@ class Samples(NamedTuple):
         return Samples(*(None if part is None else part[rows] for part in self))  # pyright: ignore[reportArgumentType]
 
     def after(self, earlier: "Samples | None") -> "Samples":
-        """Return earlier replicates, then these. Raises: DeclarationError for other components."""
+        """Return earlier replicates followed by these. Raises: DeclarationError if the components differ."""
         if earlier is None:
             return self
         if earlier.observed.shape[1] != self.observed.shape[1]:
             raise DeclarationError(
-                f"observe gave {self.observed.shape[1]} components, and {earlier.observed.shape[1]} for the "
-                "replicates before"
+                f"observe returned {self.observed.shape[1]} components, but {earlier.observed.shape[1]} before"
             )
         pairs: Any = zip(earlier, self, strict=True)
         parts: Any = (None if now is None else np.concatenate([before, now]) for before, now in pairs)
@@ -56,55 +52,54 @@ class Samples(NamedTuple):
 
 class Compared(NamedTuple):
     observed: Values
-    predicted: Values  # of a rate (B, 1), its exponent
-    allowed: Values  # the margin in the difference's own unit
+    predicted: Values  # for a rate its exponent, (B, 1)
+    allowed: Values  # the margin in the unit of the difference
     trivial: Values | None  # the bound that holds anyway
-    ranges: Mapping[str, Range]  # of what is "observed", "predicted" and "scale"
-    is_computed: bool  # whether nothing random enters
-    error: float | None  # of all interim analyses together
+    ranges: Mapping[str, Range]  # for "observed", "predicted" and "scale"
+    is_computed: bool  # whether the claim has no randomness
+    error: float | None  # error of all interim analyses together
 
 
 @dataclasses.dataclass(frozen=True)
 class Criterion:
-    """The test of a claim: the claimed value and the allowed margin.
+    """The test of a claim, with the claimed value and the allowed margin.
 
-    `value`, `scale` and `trivial` are numbers, one a component, or functions of the measuring function's arguments.
+    `value`, `scale` and `trivial` are numbers, one per component, or functions with the measuring function's arguments.
     """
 
-    value: Any = None  # what is claimed
-    margin: float = 0.0  # of `scale`; for an identity the tolerance itself
+    value: Any = None  # the claimed value
+    margin: float = 0.0  # a fraction of `scale`, or for an identity the tolerance itself
     side: Side | None = None
-    scale: Any = None  # what the margin is a fraction of; |value| unless given
-    trivial: Any = None  # what holds anyway
-    abscissa: Sequence[float] | None = None  # x at the components, where these are over a grid
+    scale: Any = None  # the unit of the margin, by default |value|
+    trivial: Any = None  # the bound that holds trivially
+    abscissa: Sequence[float] | None = None  # x of the components, if they form a grid
 
     kind: ClassVar[str]
     sides: ClassVar[tuple[Side | None, ...]] = (None,)
     needs_value: ClassVar[bool] = True
     may_be_trivial: ClassVar[bool] = False
     is_over_grid: ClassVar[bool] = False
-    is_of_events: ClassVar[bool] = False  # whether a component happens or does not
-    is_of_slopes: ClassVar[bool] = False  # whether the value is one exponent for all components
+    is_of_events: ClassVar[bool] = False  # whether components are events
+    is_of_slopes: ClassVar[bool] = False  # whether one exponent is the value for all components
     is_of_instances: ClassVar[bool] = False  # whether single replicates decide
 
     def complaints(self) -> Iterator[str]:
-        """Yield reasons why it cannot decide."""
         if not self.margin >= 0:
             yield f"margin={self.margin} must be a number of at least 0."
         if self.trivial is not None and not self.may_be_trivial:
-            yield f"only a bound, or a probability, can be trivial, not one of kind {self.kind}."
+            yield f"only a bound or a probability can have `trivial`, but this claim is of kind {self.kind}."
         if self.needs_value and self.value is None:
             yield f"a claim of kind {self.kind} needs a value."
         if self.side not in self.sides:
-            yield f"side={self.side!r} does not go with kind {self.kind}: it must be one of {self.sides}."
+            yield f"side={self.side!r} does not fit kind {self.kind}. It must be one of {self.sides}."
         if self.is_over_grid != (self.abscissa is not None):
-            yield "`abscissa` is what a rate or a limit, and no other kind, must declare."
+            yield "`abscissa` is needed for a rate or a limit, and not allowed for other kinds."
         places = self.abscissa
         if places is not None and (len(set(places)) < 2 or not all(0 < place < math.inf for place in places)):
             yield f"abscissa={list(places)} must be at least two different positive numbers."
 
     def asked(self) -> list[tuple[str, str, Callable[..., Any] | None]]:
-        """Return further fields of samples: field, name in messages, function of the runs."""
+        """Return further fields of samples, each with its name in messages and a function of the runs."""
         return [
             ("predicted", "predict", self.value),
             ("scale", "scale", self.scale),
@@ -114,26 +109,26 @@ class Criterion:
     def compared(
         self, samples: Samples, ranges: Mapping[str, Range], is_computed: bool, error: float | None = None
     ) -> Compared:
-        """Return the values to compare. Raises: DeclarationError for an exact claim whose replicates differ."""
+        """Return the values to compare. Raises: DeclarationError if replicates of an exact claim differ."""
         observed, predicted, _, trivial = samples
-        if predicted is None:  # of an identity or a counterexample 0, of a limit what the probability tends to
+        if predicted is None:  # 0 for an identity or a counterexample, and the limit for a limit
             predicted = np.full_like(observed, self.side == "at_least")
         allowed = self._allowed(samples, predicted)
         if trivial is None and self.is_of_events and not self.is_over_grid:
             trivial = np.full_like(observed, self.side != "at_least")
         if is_computed and any(varies(part).any() for part in (observed, predicted, allowed)):
-            raise DeclarationError("it is declared exact, and its replicates differ: something random enters")
+            raise DeclarationError("it is declared exact, but its replicates differ, so it has randomness")
         return Compared(observed, predicted, allowed, trivial, ranges=ranges, is_computed=is_computed, error=error)
 
     def _allowed(self, samples: Samples, predicted: Values) -> Values:
         return np.full_like(predicted, self.margin)
 
     def decide(self, samples: Compared, error: float) -> Decision:
-        """Decide at this error. Raises: DeclarationError for undecidable samples."""
+        """Decide at this error. Raises: DeclarationError if the samples cannot be tested."""
         raise NotImplementedError
 
     def outcome(self, samples: Compared, labels: list[str], error: float, blank: Verdict) -> tuple[Verdict, Decision]:
-        """Return `blank` with numbers of the component that decides or is nearest to deciding otherwise."""
+        """Return `blank` with the numbers of the component that decides or is closest to the opposite decision."""
         decision = self.decide(samples, error)
         worst = decision.worst
         predicted = samples.predicted.mean(axis=0)
@@ -154,7 +149,7 @@ class Criterion:
         return samples.observed.mean(axis=0), standard_errors
 
     def is_vacuous(self, predicted: Float[np.ndarray, " V"], trivial: Float[np.ndarray, " V"]) -> bool:
-        """Return whether the claim holds trivially, from means."""
+        """Return whether the claim holds trivially, judged by means."""
         is_upper = self.kind == UpperBound.kind or self.side == "at_most"
         return bool(np.all(predicted >= trivial if is_upper else predicted <= trivial))
 
@@ -213,9 +208,9 @@ class Identity(Criterion):
     is_of_instances = True
 
     def decide(self, samples: Compared, error: float) -> Decision:
-        """Decide, with the interval from 0 to the largest error.
+        """Decide. The interval is from 0 to the largest error.
 
-        The smallest discrepancy is the frequency at which a violation appears with probability 1 - `error` (binomial).
+        The smallest discrepancy is the frequency of violations at which one appears with probability 1 - `error`.
         """
         largest = self._measured(samples)[0]
         worst = int(np.argmax(largest))
@@ -267,7 +262,7 @@ class ConstructedCounterexample(_OfEvents):
         decision = judgement.judge_probability(samples.observed, allowed, 0.0, error, at_most=True)
         if decision.status is Status.REFUTED:
             return decision
-        return decision._replace(status=Status.INCONCLUSIVE)  # nothing supports a counterexample
+        return decision._replace(status=Status.INCONCLUSIVE)  # without violations nothing is decided
 
 
 class _Limit(Criterion):
@@ -280,12 +275,12 @@ class _Limit(Criterion):
         if not is_long or len(set(places)) < len(places):
             yield (
                 f"abscissa={places} must be at least {LEAST_POINTS} different numbers over at least {LEAST_DECADES} "
-                "decades: fewer do not show a limit. Add points nearer to it."
+                "decades to show a limit. Add points closer to the limit."
             )
 
 
 class LimitProbability(_Limit, _OfEvents):
-    """Test that a probability tends to 0 (at most) or 1 (at least) along a grid."""
+    """Test that a probability tends to 0 (at_most) or 1 (at_least) along a grid."""
 
     kind = "limit_probability"
     sides: ClassVar[tuple[Side | None, ...]] = ONE_SIDED
@@ -295,8 +290,8 @@ class LimitProbability(_Limit, _OfEvents):
         yield from super().complaints()
         if not 0 < self.margin < 1 or self.value is not None:
             yield (
-                f"margin={self.margin} must be between 0 and 1, the failure probability that counts as small. The "
-                "limit is 0 or 1, as the side says: leave out the value."
+                f"margin={self.margin} must be the failure probability that counts as small, between 0 and 1. The side "
+                "decides whether the limit is 0 or 1, so leave out the value."
             )
 
     def decide(self, samples: Compared, error: float) -> Decision:
@@ -304,7 +299,7 @@ class LimitProbability(_Limit, _OfEvents):
         return judgement.judge_limit_probability(samples.observed, self._places, self.margin, error, at_most=at_most)
 
     def outcome(self, samples: Compared, labels: list[str], error: float, blank: Verdict) -> tuple[Verdict, Decision]:
-        """Decide, with the frequency of failures two decades before the end as trend."""
+        """Decide. The trend is the frequency of failures two decades before the end."""
         verdict, decision = super().outcome(samples, labels, error, blank)
         first = int(last_decades(self._places, 2)[0])
         share = float(samples.observed[:, first].mean())
@@ -321,10 +316,9 @@ class LimitProbability(_Limit, _OfEvents):
 
 
 class Rate(Criterion):
-    """Test that the slope of log means over a log grid is at least (at most, close to) the claimed exponent.
+    """Test that the slope of log means over a log grid is at least, at most or close to the claimed exponent.
 
-    A grid supports the exponent if the whole grid and the end nearest to the limit show it, and only that end refutes
-    it.
+    The whole grid and the end closest to the limit must both support the exponent, but only that end can refute it.
     """
 
     kind = "rate"
@@ -338,7 +332,7 @@ class Rate(Criterion):
             yield NEEDS_MARGIN
 
     def outcome(self, samples: Compared, labels: list[str], error: float, blank: Verdict) -> tuple[Verdict, Decision]:
-        """Decide by slopes, with the means around the claimed power as curve."""
+        """Decide by slopes. The curve shows the means around the claimed power."""
         abscissa = np.asarray(self.abscissa, np.float64)
         around = intervals.student_intervals(samples.observed, intervals.scheme_for(samples.observed, error))
         weights, names = self._contrasts(abscissa)
@@ -350,7 +344,7 @@ class Rate(Criterion):
             prior = Prior(bounds, Bounds(allowed[0, 0], allowed[0, 0]), samples.error)
         else:
             low, high = intervals.contrast_limits(around, weights)
-            claimed = exponents.mean(axis=0)  # the same for all replicates
+            claimed = exponents.mean(axis=0)  # equal for all replicates
             doubt = intervals.doubt_of_logs(samples.observed)
             prior = Prior(doubt=doubt, from_means=Bounds(low - claimed, high - claimed))
         decision = self._judge(slopes, exponents, allowed, error, prior)
@@ -387,10 +381,10 @@ class Rate(Criterion):
         return float(exponents.mean())
 
     def _judge(self, slopes: Values, exponents: Values, allowed: Values, error: float, prior: Prior) -> Decision:
-        """Decide: all slopes for support, the last for refutation."""
+        """Decide. All slopes must support the exponent, but only the last can refute it."""
         decision = judgement.judge_means(slopes - exponents, allowed, error, self.side or "equal", prior)
         margins = allowed.mean(axis=0)
-        # How surely a slope is too high, or too low.
+        # Positive if a slope is surely too high, or too low.
         above = decision.low - margins
         below = -decision.high - margins
         beyond = {"at_most": above, "at_least": below}.get(str(self.side), np.maximum(above, below))
@@ -401,17 +395,17 @@ class Rate(Criterion):
         return decision._replace(worst=len(beyond) - 1)
 
     def _trend(self, measured: Float[np.ndarray, " C"], decision: Decision) -> Trend | None:
-        """Return a number before the end of the grid, if any."""
+        """Return the change of the slope before the end of the grid, if there is one."""
 
 
 class LimitRate(_Limit, Rate):
     """Test that a quantity is O(), Omega() or Theta() of a power of x, with any constant, in a limit.
 
-    Its slope of log means over log x there is at_most, at_least or equal to the exponent. The columns are the bending,
-    with exponent 0, and the slope over the last decade, whose difference from the slope over the decade before is the
-    bending. SUPPORTED if the slope is within the margin, and is shown not to bend towards the other side by more than
-    the margin. REFUTED if it is beyond the margin, and is shown not to bend back by more than the margin. A slope that
-    still bends towards the other decision is left open.
+    There the slope of log means over log x is at_most, at_least or equal to the exponent. The columns are the bending,
+    whose exponent is 0, and the slope over the last decade. The bending is the difference of that slope from the slope
+    over the decade before. The claim is SUPPORTED if the slope is within the margin and provably bends by at most the
+    margin towards the other side. It is REFUTED if the slope is beyond the margin and provably bends back by at most
+    the margin. If the slope may still bend towards the other decision, the claim stays open.
     """
 
     kind = "limit_rate"
@@ -419,7 +413,7 @@ class LimitRate(_Limit, Rate):
     def complaints(self) -> Iterator[str]:
         yield from super().complaints()
         if self.margin == 0:
-            yield "margin=0.0 must be above 0: no sample shows that a slope does not bend at all. Say how much it may."
+            yield "margin=0.0 must be above 0, because samples cannot show that a slope does not bend at all."
 
     def _contrasts(self, abscissa: Float[np.ndarray, " V"]) -> tuple[Float[np.ndarray, "C V"], list[str]]:
         _, end_name = intervals.asymptotic_end(abscissa)
@@ -451,14 +445,14 @@ class LimitRate(_Limit, Rate):
 
 
 def equality(value: Any, *, margin: float, scale: Any = None) -> Criterion:
-    """Return the test that the mean is `value` within a fraction of `scale`, by default of |value|."""
+    """Return the test that the mean is `value` within a fraction of `scale`, which is |value| by default."""
     return Equality(value, margin, scale=scale)
 
 
 def bound(
     *, at_most: Any = None, at_least: Any = None, margin: float = 0.0, scale: Any = None, trivial: Any = None
 ) -> Criterion:
-    """Return the test that the mean is at most, or at least, a bound."""
+    """Return the test that the mean is at most or at least a bound."""
     side, value = _side(at_most=at_most, at_least=at_least)
     if side == "at_most":
         return UpperBound(value, margin, scale=scale, trivial=trivial)
@@ -470,12 +464,12 @@ def ordering(*, below: Any, margin: float = 0.0, scale: Any = None) -> Criterion
 
 
 def identity(*, within: float) -> Criterion:
-    """Return the test that no replicate's size is beyond a tolerance."""
+    """Return the test that no replicate's absolute value is above a tolerance."""
     return Identity(margin=within)
 
 
 def probability(*, at_most: Any = None, at_least: Any = None, margin: float = 0.0, trivial: Any = None) -> Criterion:
-    """Return the test that the event has at most, or at least, this probability."""
+    """Return the test that the event has at most or at least this probability."""
     side, value = _side(at_most=at_most, at_least=at_least)
     return Probability(value, margin, side, trivial=trivial)
 
@@ -483,7 +477,7 @@ def probability(*, at_most: Any = None, at_least: Any = None, margin: float = 0.
 def rate(
     *, at_most: float | None = None, at_least: float | None = None, equal: float | None = None, margin: float = 0.1
 ) -> Criterion:
-    """Return a test of the slope of log means over the logarithm of the selection's abscissa."""
+    """Return the test of the slope of log means over the logarithm of the selection's abscissa."""
     side, value = _side(at_most=at_most, at_least=at_least, equal=equal)
     return Rate(value, margin, side)
 
@@ -494,14 +488,14 @@ def counterexample(*, allowed: Any = None, margin: float = 0.0) -> Criterion:
 
 
 def limit_probability(*, to: int, margin: float) -> Criterion:
-    """Return the test that the event's probability tends to 0 or 1, with failures up to `margin` rare."""
+    """Return the test that the event's probability tends to 0 or 1. A failure probability up to `margin` is small."""
     return LimitProbability(margin=margin, side="at_least" if to else "at_most")
 
 
 def limit_rate(
     *, at_most: float | None = None, at_least: float | None = None, equal: float | None = None, margin: float = 0.1
 ) -> Criterion:
-    """Return a test of the slope of log means at the grid's end, where it bends by at most `margin`."""
+    """Return the test of the slope of log means at the grid's end, where it bends by at most `margin`."""
     side, value = _side(at_most=at_most, at_least=at_least, equal=equal)
     return LimitRate(value, margin, side)
 
@@ -509,7 +503,7 @@ def limit_rate(
 def _side(**sides: Any) -> tuple[Side, Any]:
     named_sides = [(side, value) for side, value in sides.items() if value is not None]
     if len(named_sides) != 1:
-        raise DeclarationError(f"name exactly one of {', '.join(sides)}, not {len(named_sides)} of them.")
+        raise DeclarationError(f"name exactly one of {', '.join(sides)}, not {len(named_sides)}.")
     return named_sides[0]  # pyright: ignore[reportReturnType]
 
 
@@ -521,16 +515,16 @@ def _declared_bounds(samples: Compared, name: str, values: Values) -> Bounds:
         return Bounds()
     if declared.is_constant:
         if varies(values).any():
-            raise DeclarationError(f"what is {name} is declared the same for all replicates, and differs")
+            raise DeclarationError(f"the {name} value is declared equal for all replicates, but differs")
         return Bounds(values[0], values[0])
     low, high, _ = declared
     slack = intervals.rounding_of(values, low, high)
     outside = (values < low - slack) | (values > high + slack)
     if outside.any():
         raise DeclarationError(
-            f"what is {name} is declared to be in [{low:g}, {high:g}], and is not in "
-            f"{np.count_nonzero(outside.any(axis=1)):,} of {len(values):,} replicates, such as {values[outside][0]:g}. "
-            "Declare the range that it has."
+            f"the {name} value is declared to be in [{low:g}, {high:g}], but is outside in "
+            f"{np.count_nonzero(outside.any(axis=1)):,} of {len(values):,} replicates, for example "
+            f"{values[outside][0]:g}. Declare its true range."
         )
     return Bounds(low, high)
 

@@ -1,4 +1,4 @@
-"""Evidence: samples of claims from the runs of an experiment."""
+"""Evidence, the samples of claims from an experiment's runs."""
 
 import contextlib
 import functools
@@ -25,22 +25,22 @@ from moe_theory.verification.criteria import Samples
 
 class ClaimSample(NamedTuple):
     samples: Samples
-    labels: list[str]  # names of the components, in the first sample of a claim
-    cells: set[str]  # cells whose runs the claim has read
+    labels: list[str]  # names of the components, only in a claim's first sample
+    cells: set[str]  # cells whose runs the claim read
 
 
 class BrokenHypothesisError(Exception):
-    """Hypotheses of a claim that fail for its runs."""
+    """A claim's hypotheses that fail for its runs."""
 
 
 def collect_sample(
     claim: Claim, runs: Runs, overflows: Mapping[str, str], random: Set[str], is_first: bool
 ) -> ClaimSample:
-    """Return a claim's sample from some replicates.
+    """Return a claim's samples from some replicates.
 
     Args:
-        overflows: faults of runs that may not be read.
-        random: runs of which an exact claim may read only parameters.
+        overflows: faults of runs that the claim must not read.
+        random: runs whose parameters alone an exact claim may read.
         is_first: whether to check hypotheses and name components.
     """
     num_replicates = len(next(iter(runs.values())).replicates)
@@ -62,7 +62,7 @@ def is_of_study(failure: BaseException) -> bool:
 
 
 class _ReadRuns(Mapping[str, Run]):
-    """Runs by name that remember readings, with only the parameters of `random` ones."""
+    """Runs by name. It records which of them are read, and shows only the parameters of `random` ones."""
 
     def __init__(self, runs: Runs, random: Set[str] = frozenset()) -> None:
         self._runs = runs
@@ -94,37 +94,35 @@ class _Parameters:
         self.dims = run.dims
 
     def __getattr__(self, field: str) -> Any:
-        raise DeclarationError(
-            f"it reads {field} of {self._name!r}, which random numbers enter, and is declared exact. Leave out `exact`."
-        )
+        raise DeclarationError(f"it is declared exact, but reads random {field} of {self._name!r}. Leave out `exact`.")
 
 
 def collect(claim: Claim, runs: Runs, num_replicates: int) -> Samples:
-    """Return a batch's samples. Raises: DeclarationError for untestable shapes or values."""
+    """Return the samples of a batch. Raises: DeclarationError if shapes or values cannot be tested."""
     observed = _observed(claim, runs, num_replicates)
     criterion = claim.criterion
     if criterion.abscissa is not None and len(criterion.abscissa) != observed.shape[1]:
-        raise DeclarationError(f"{len(criterion.abscissa)} grid points for {observed.shape[1]} components")
+        raise DeclarationError(f"abscissa has {len(criterion.abscissa)} grid points for {observed.shape[1]} components")
     like = observed[:, :1] if criterion.is_of_slopes else observed
     parts = {}
     for field, name, function in criterion.asked():
         parts[field] = function and _broadcast(claim, name, function(runs), like)
     if criterion.is_of_events and not np.all((observed == 0) | (observed == 1)):
-        raise DeclarationError("observe gave values other than True and False, and an event happens or does not")
+        raise DeclarationError("observe returned values other than True and False, but a probability is of events")
     return Samples(observed, **parts)
 
 
 def random_cells(experiment: Experiment, cells: Sequence[Cell], claims: Sequence[Claim]) -> frozenset[str]:
-    """Return the cells whose states or records depend on a replicate's key, if claims are exact.
+    """Return the cells whose states or records depend on a replicate's key, if some claim is exact.
 
-    Runs from states of their own count as random, measured runs do not.
+    Runs with their own initial states count as random, but measured runs do not.
     """
     random: set[str] = set()
     if experiment.measured is not None or not any(claim.is_computed for claim in claims):
         return frozenset()
     for cell in cells:
         leaves, structure = jax.tree.flatten(cell.params)
-        with contextlib.suppress(*OWN_CODE):  # of a faulty system, which its runs will report
+        with contextlib.suppress(*OWN_CODE):  # the runs of a faulty system will report it
             types = map(jax.typeof, leaves)
             shapes = tuple(jax.ShapeDtypeStruct(array.shape, array.dtype, weak_type=array.weak_type) for array in types)
             if experiment.start or _depends_on_key(cell.system, cell.observe, cell.keeps_state, structure, shapes):
@@ -163,7 +161,7 @@ def find_nan_runs(runs: Runs) -> dict[str, str]:
 
 
 def labels_of(claim: Claim, runs: Runs, num_components: int) -> list[str]:
-    """Return names of the components or rounds. Raises: DeclarationError for another number."""
+    """Return the names of the components or rounds. Raises: DeclarationError if there are more or fewer names."""
     rounds = next(iter(runs.values())).rounds
     labels = ["mean"] if num_components == 1 else [f"component {index + 1}" for index in range(num_components)]
     abscissa = claim.criterion.abscissa
@@ -180,15 +178,14 @@ def labels_of(claim: Claim, runs: Runs, num_components: int) -> list[str]:
 
 def _observed(claim: Claim, runs: Runs, num_replicates: int) -> np.ndarray:
     values = claim.observe(runs)
-    if claim.function is not None:  # whose replicates are last, as its selection of runs has checked for a run
+    if claim.function is not None:  # its selection has checked that replicates are last
         require_replicates_last(claim.function, np.shape(values)[::-1], num_replicates)
     array = np.asarray(values, np.float64)
     if array.ndim == 1:
         array = array[:, None]
     if array.ndim != 2 or len(array) != num_replicates:
         raise DeclarationError(
-            f"observe gave shape {np.shape(values)}, not ({num_replicates},) or ({num_replicates}, components): "
-            "one row a replicate"
+            f"observe returned shape {np.shape(values)}, not ({num_replicates},) or ({num_replicates}, components)"
         )
     return _finite("observe", array)
 
@@ -206,9 +203,9 @@ def _broadcast(claim: Claim, name: str, values: Any, observed: np.ndarray) -> np
         if claim.function is not None:
             shape = shape[::-1]
             expected_shape = expected_shape[::-1]
-            last = ": replicates last, (B,) or (V, B)"
+            last = ". Replicates come last, (B,) or (V, B)"
         raise DeclarationError(
-            f"{name} gave shape {shape}, which does not broadcast to {expected_shape}{last}"
+            f"{name} returned shape {shape}, which does not broadcast to {expected_shape}{last}"
         ) from None
     return _finite(name, array)
 
@@ -216,5 +213,5 @@ def _broadcast(claim: Claim, name: str, values: Any, observed: np.ndarray) -> np
 def _finite(name: str, array: np.ndarray) -> np.ndarray:
     if not np.all(np.isfinite(array)):
         rows = int(np.sum(~np.isfinite(array).all(axis=1)))
-        raise DeclarationError(f"{name} gave values that are not finite in {rows} of {len(array)} replicates")
-    return np.ascontiguousarray(array)  # so that sums over replicates run in one order, however samples came about
+        raise DeclarationError(f"{name} returned values that are not finite in {rows} of {len(array)} replicates")
+    return np.ascontiguousarray(array)  # so that sums over replicates always have the same order

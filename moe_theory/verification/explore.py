@@ -1,7 +1,4 @@
-"""Map of the settings in which a claim holds: verdicts over a grid of one or two parameters.
-
-Each point is a separate verdict at its share of the error.
-"""
+"""A map of settings in which a claim holds, from verdicts over a grid of one or two parameters."""
 
 import dataclasses
 import functools
@@ -24,8 +21,8 @@ from moe_theory.verification.settings import Group, parsed, require_free, set_to
 from moe_theory.verification.verdict import Status, Verdict
 
 MAX_POINTS = 10_000
-MAX_FAILURES = 3  # shown
-MAX_NAMED = 10  # values in a line
+MAX_FAILURES = 3  # failures to show
+MAX_NAMED = 10  # values to name in a line
 SCHEMA = "moe-theory/exploration/2"
 
 Coordinates = tuple[Any, ...]  # a value on each axis
@@ -49,29 +46,29 @@ class Point(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Exploration:
-    """A map of verdicts, points in ascending order of their coordinates."""
+    """A map of verdicts. Its points are in ascending order of their coordinates."""
 
     claim: Claim
     reading: ReadingLike
     axes: list[Axis]
     studies: dict[Coordinates, Study]
-    replicates: int  # at most, at every point
+    replicates: int  # limit at every point
     seed: int
     error: float  # probability that any status on the map is wrong
-    point_error: float  # of each point, in few digits so that a command can repeat it
-    points: list[Point] = dataclasses.field(default_factory=list)  # none before it is carried out
+    point_error: float  # error of each point, in few digits so that a command can repeat it
+    points: list[Point] = dataclasses.field(default_factory=list)  # empty before the tests
     command: str = ""
 
     @property
     def kept(self) -> dict[str, list[str]]:
-        """Cells that set an axis's parameter, by the axis's name."""
+        """Cells that set an axis's parameter themselves, by the axis's name."""
         cells = self.claim.experiment.cells
         names = {axis.name for axis in self.axes}.difference(free.name for free in self.claim.free)
         fixed = {name: [cell for cell, params in cells.items() if name in params] for name in names}
         return {name: labels for name, labels in fixed.items() if labels}
 
     def summary(self) -> list[str]:
-        """Return a line for each status, with the number of points and, on one axis, places."""
+        """Return a line for each status, with the number of points and, if there is one axis, their places."""
         lines = []
         for status in Status:
             values = [point.coordinates[0] for point in self.points if point.verdict.status is status]
@@ -88,8 +85,8 @@ class Exploration:
 
     def assurance(self) -> str:
         return (
-            f"Probability that any status is wrong: at most {self.error:g}, split evenly over the {len(self.points)} "
-            f"points of the map ({self.point_error:g} each); asymptotic where intervals are."
+            f"The probability that any status is wrong is at most {self.error:g}, split evenly over {len(self.points)} "
+            f"points of the map ({self.point_error:g} each). It is asymptotic if intervals are."
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -132,12 +129,12 @@ def explore(
     """Map where a claim holds over one or two parameters.
 
     Args:
-        claim: its id.
-        over: axes, such as "signal_scale=0.5,2,8", or labels of a free choice.
-        reading: all other parameters, by default the paper's first.
-        replicates: most at every point, by default the experiment's own.
-        error: probability that any status of the map is wrong.
-        progress: by default a line in a notebook, else standard error.
+        claim: the claim's id.
+        over: axes such as "signal_scale=0.5,2,8". A free choice has labels as values.
+        reading: the reading of all other parameters, by default the paper's first.
+        replicates: limit at every point, by default the experiment's own.
+        error: probability that any status on the map is wrong.
+        progress: a listener. By default progress is a line in a notebook, and otherwise on standard error.
     Raises: UnknownNameError, InvalidValueError or DeclarationError before anything runs.
 
     Examples:
@@ -161,7 +158,7 @@ def plan_search(
     error: float = FAMILY_ERROR,
     module: str | None = None,
 ) -> Exploration:
-    """Return the map without points, before anything runs. Raises: as `explore`."""
+    """Return the map without points, before anything runs. Raises: the errors of `explore`."""
     claim = require_one(pattern, registry.select_claims([pattern]))
     if reading in registry.SPECIAL_NAMES:
         readings = [choice.name for choice in registry.select_readings(claim.paper, ["all"])]
@@ -169,12 +166,12 @@ def plan_search(
     choice = check_request(pattern, reading, replicates, seed, error).studies[0].reading
     texts = [over] if isinstance(over, str) else list(over)
     if len(texts) not in (1, 2):
-        raise InvalidValueError(f"{len(texts)} axes cannot be drawn as a map: give --over once or twice.")
+        raise InvalidValueError(f"{len(texts)} axes cannot be drawn as a map. Give --over once or twice.")
     axes = [_axis(name, text, claim, choice) for name, text in parsed(texts, "--over").items()]
     num_points = math.prod(len(axis.values) for axis in axes)
     if num_points > MAX_POINTS:
         raise InvalidValueError(
-            f"there are {num_points} points, and at most {MAX_POINTS} may share an error. Give fewer values."
+            f"there are {num_points} points, but at most {MAX_POINTS} may share an error. Give fewer values."
         )
     point_error = float(f"{0.995 * error / num_points:.2e}")
     studies = {}
@@ -188,7 +185,7 @@ def plan_search(
 
 
 def carry_out_search(search: Exploration, *, progress: Progress = quiet, command: str = "") -> Exploration:
-    """Test the claim at all points. Raises: as `explore`."""
+    """Test the claim at all points. Raises: the errors of `explore`."""
     request = Request(tuple(search.studies.values()), (search.claim.id,), {}, search.seed, search.error)
     verdicts = {verdict.reading: verdict for verdict in carry_out(request, progress=progress).verdicts}
     points = [Point(coordinates, verdicts[study.reading.name]) for coordinates, study in search.studies.items()]

@@ -1,6 +1,7 @@
-"""Interim analyses: their sample sizes and errors, and a claim's sequential test.
+"""Interim analyses, with their sample sizes and errors, and the sequential test of a claim.
 
-Replicates double. Analysis k of a verdict at error a spends a/(k (k + 1)), which adds up to at most a.
+The number of replicates doubles. Analysis k of a verdict with error a has the error a/(k (k + 1)). These errors add up
+to at most a.
 """
 
 import dataclasses
@@ -13,15 +14,15 @@ from moe_theory.verification.evidence import BrokenHypothesisError, collect_samp
 from moe_theory.verification.intervals import is_dependent
 from moe_theory.verification.verdict import Look, Status, Stop, Verdict
 
-FIRST_SHARE = 32  # of an experiment's replicates are its first look,
-FIRST_LOOK = 64  # but at no fewer than this
-MOST_REPLICATES = 1 << 22  # of a run without another limit
+FIRST_SHARE = 32  # the first analysis has 1/32 of the experiment's replicates,
+FIRST_LOOK = 64  # but at least 64
+MOST_REPLICATES = 1 << 22  # limit of a run without another one
 
 
 def look_sizes(replicates: int, limit: int | None = None) -> tuple[int, ...]:
-    """Return doubling sample sizes of the interim analyses, up to `limit` (None: `MOST_REPLICATES`).
+    """Return the doubling sample sizes of the interim analyses, up to `limit` or `MOST_REPLICATES`.
 
-    A limit below the first size is the only size, and a limit between two is no size.
+    A limit below the first size is the only size. A limit between two sizes is not a size itself.
     """
     first = max(replicates // FIRST_SHARE, FIRST_LOOK)
     last = limit or MOST_REPLICATES
@@ -31,14 +32,14 @@ def look_sizes(replicates: int, limit: int | None = None) -> tuple[int, ...]:
 
 
 def alpha_spent(error: float, number: int) -> float:
-    """Return the share of a verdict's error for interim analysis `number`, from 1 on."""
+    """Return the share of a verdict's error for interim analysis `number`, counted from 1."""
     return error / (number * (number + 1))
 
 
 def examine(claim: Claim, samples: Samples, labels: list[str], error: float, blank: Verdict) -> tuple[Verdict, Look]:
-    """Return `blank` filled in from these samples, and the interim analysis.
+    """Return `blank` with the results of these samples, and the interim analysis.
 
-    Intervals for all interim analyses together have the error of `blank`, others `error`, the share of this one.
+    Intervals that hold at all interim analyses together have the error of `blank`. Others have `error`.
     """
     criterion = claim.criterion
     compared = criterion.compared(samples, claim.ranges, claim.is_computed, blank.error)
@@ -71,9 +72,9 @@ def examine(claim: Claim, samples: Samples, labels: list[str], error: float, bla
 
 
 class SequentialTest:
-    """The test of a claim under a reading: its samples and interim analyses so far.
+    """The test of a claim under a reading, with its samples and interim analyses so far.
 
-    An identity needs `least_replicates` for support, and a single analysis has the whole error.
+    An identity needs `least_replicates` for support. A single analysis has the whole error.
     """
 
     def __init__(
@@ -95,14 +96,13 @@ class SequentialTest:
         self.looks: list[Look] = []
         self.latest: Verdict = blank
         self.has_ended = False
-        self.cells = claim.cells and set(claim.cells)  # those that the claim reads; None: not known yet
+        self.cells = claim.cells and set(claim.cells)  # cells that the claim reads, or None if not known yet
 
     @property
     def count(self) -> int:
         return 0 if self.samples is None else self.samples.num_replicates
 
     def extend(self, runs: Runs, overflows: Mapping[str, str]) -> None:
-        """Take samples from further runs, as `collect_sample` does."""
         replicates = next(iter(runs.values())).replicates
         first = int(replicates[0])
         last = int(replicates[-1]) + 1
@@ -114,12 +114,12 @@ class SequentialTest:
                 self.samples = samples.rows(slice(max(self.count - first, 0), None)).after(self.samples)
         except BrokenHypothesisError as broken:
             self._end(Status.INAPPLICABLE, str(broken), last)
-        except OWN_CODE as failure:  # of the claim's own code: an ERROR of this claim alone
+        except OWN_CODE as failure:  # the claim's own code fails, so only this claim becomes an ERROR
             self.fail(failure, last)
 
     def look(self, count: int) -> None:
-        """Test the claim on the first `count` replicates, at this analysis's error."""
-        assert self.samples is not None  # a test without samples has ended
+        """Test the claim on the first `count` replicates, at the error of this analysis."""
+        assert self.samples is not None  # otherwise the test has ended
         error = self.blank.error if self.is_single_look else alpha_spent(self.blank.error, len(self.looks) + 1)
         try:
             samples = self.samples.rows(slice(count))
@@ -139,7 +139,7 @@ class SequentialTest:
         if not self.looks:
             reason = "not tested: the budget ended before its first analysis"
         self.latest = dataclasses.replace(self.latest, reason=reason, stopped=why)
-        if self.claim.kind == Identity.kind:  # fewer replicates than its experiment's own would support it
+        if self.claim.kind == Identity.kind:  # without its experiment's full number of replicates it has no support
             self.latest = dataclasses.replace(self.latest, status=Status.INCONCLUSIVE, command=self.blank.command)
         self.has_ended = True
 

@@ -1,14 +1,14 @@
-"""Intervals of means and probabilities, and the samples of a slope.
+"""Intervals of means and probabilities, and samples of slopes.
 
-For values with a declared range they are exact, for any distribution and stopping time. A gambler with capital 1 and
-bets that are fair at mean m reaches 1/error with probability at most `error`. The interval contains the m at which this
-has not happened. The bets are Cover's universal portfolio, whose wealth is within a known factor of the best constant
-bet in hindsight (Cover and Ordentlich, IEEE Trans. Inf. Theory 42, 1996. Orabona and Jun, IEEE Trans. Inf. Theory 70,
-2024).
+Intervals of values with a declared range are exact, for any distribution and stopping time. Consider a gambler with
+capital 1 whose bets are fair if the mean is m. The capital reaches 1/error with probability at most `error`. The
+interval contains every m for which this has not happened. The bets are Cover's universal portfolio. Its wealth is
+within a known factor of the best constant bet in hindsight (Cover and Ordentlich, IEEE Trans. Inf. Theory 42, 1996.
+Orabona and Jun, IEEE Trans. Inf. Theory 70, 2024).
 
-Other means have Student's t, simultaneous over components by the multiplier bootstrap of the largest |t|, and widened
-by the effect of skewness. Without evidence that t can be trusted there is no interval, and a slope has the interval of
-its means. Probabilities have Clopper and Pearson's intervals.
+Other means have intervals by Student's t. The multiplier bootstrap of the largest |t| makes them simultaneous over
+components, and they are widened by the effect of skewness. Without evidence that t can be trusted, a mean has no
+interval, and a slope has an interval derived from its means. Probabilities have Clopper and Pearson's intervals.
 """
 
 import functools
@@ -21,22 +21,22 @@ from jaxtyping import Float, Int
 
 from moe_theory.core.errors import DeclarationError
 
-POWER = 0.9  # the power that the smallest discrepancy is quoted at
+POWER = 0.9  # the power in the definition of the smallest discrepancy
 BOOTSTRAP_DRAWS = 2048
-QUANTILES = 512  # of t that are tabled for them
-LARGEST_SQUARED = 1e150  # beyond it a square overflows
-REPLICATES_A_COMPONENT = 4  # with fewer, correlations are too uncertain: Bonferroni
-# What t is trusted with. By planted laws (`tests/verification/test_planted_claims.py`), at errors from 0.1 to 1e-5.
+QUANTILES = 512  # entries in the table of t's quantiles
+LARGEST_SQUARED = 1e150  # the square of a larger number overflows
+REPLICATES_A_COMPONENT = 4  # with fewer, correlations are too uncertain and Bonferroni applies
+# Conditions to trust t, from known distributions at errors 0.1 to 1e-5 (`tests/verification/test_planted_claims.py`).
 LEAST_REPLICATES = 256
-LEAST_DISTINCT = 5  # values of a component: with fewer, a rare one may have been missed
-SKEWNESS_SHIFT = 0.1  # of the critical value: what skewness moves it by, at most
-CAUTION = 1.5  # times that shift is added, for what a sample's skewness lacks of its law's
-VARIANCE_SPREAD = 0.02  # relative variance of a sample variance, at most
-MOST_RELATIVE_ERROR = 0.05  # of a mean whose logarithm is taken: at five standard errors that is straight to 15 %
-FEWEST_BLOCKS = 4  # of replicates, that tell whether they depend on one another
-MOST_KURTOSIS = 3.0  # of ranks whose products are close to normal: events of probability .21 to .79, and all else
-DEPENDENCE_ERROR = 1e-6  # of calling independent replicates dependent
-ROUNDING = 1e-6  # of a range's width, or of the largest value of one without an end
+LEAST_DISTINCT = 5  # with fewer distinct values, a rare one may be missing
+SKEWNESS_SHIFT = 0.1  # largest relative shift of the critical value by skewness
+CAUTION = 1.5  # the shift is multiplied by this, because a sample's skewness tends to be too small
+VARIANCE_SPREAD = 0.02  # largest relative variance of a sample variance
+MOST_RELATIVE_ERROR = 0.05  # of a mean, so that its logarithm is linear within 15 % at five standard errors
+FEWEST_BLOCKS = 4  # blocks of replicates in the test of dependence
+MOST_KURTOSIS = 3.0  # of ranks whose products are nearly normal, as for events of probability .21 to .79
+DEPENDENCE_ERROR = 1e-6  # probability of calling independent replicates dependent
+ROUNDING = 1e-6  # relative to a range's width, or to the largest value if the range is infinite
 
 
 class Scheme(NamedTuple):
@@ -47,14 +47,14 @@ class Scheme(NamedTuple):
 class Intervals(NamedTuple):
     mean: Float[np.ndarray, " V"]
     standard_error: Float[np.ndarray, " V"]
-    low: Float[np.ndarray, " V"]  # minus infinity where there is none
+    low: Float[np.ndarray, " V"]  # minus infinity if there is no bound
     high: Float[np.ndarray, " V"]
-    doubts: list[str]  # why there is none by t, by component; empty where there is one
+    doubts: list[str]  # by component, why t cannot be trusted, or ""
 
 
 def mean_and_error(samples: Float[np.ndarray, "B V"]) -> tuple[Float[np.ndarray, " V"], Float[np.ndarray, " V"]]:
     samples = np.asarray(samples, np.float64)
-    with np.errstate(over="ignore"):  # an error that overflows is infinite, and decides nothing
+    with np.errstate(over="ignore"):  # a standard error that overflows becomes infinite
         return samples.mean(axis=0), samples.std(axis=0, ddof=1) / np.sqrt(len(samples))
 
 
@@ -64,7 +64,7 @@ def scheme_for(samples: Float[np.ndarray, "B V"], error: float) -> Scheme:
     varying = samples[:, varies(samples)]
     half, odd = divmod(varying.shape[1], 2)
     if not odd and not varies(varying[:, :half] + varying[:, half:]).any():
-        varying = varying[:, :half]  # the sides of an equality are each other's negative and so have the same |t|
+        varying = varying[:, :half]  # both sides of an equality have the same |t|
     if varying.shape[1] < 2:
         return Scheme(student_tail(error / 2, count - 1), is_bootstrap=False)
     if count < REPLICATES_A_COMPONENT * varying.shape[1]:
@@ -74,15 +74,14 @@ def scheme_for(samples: Float[np.ndarray, "B V"], error: float) -> Scheme:
 
 @functools.lru_cache(maxsize=4096)
 def student_tail(tail: float, freedom: int) -> float:
-    """Return the number that Student's t exceeds with probability `tail`."""
     return float(scipy.stats.t.isf(tail, freedom))
 
 
 def student_intervals(samples: Float[np.ndarray, "B V"], scheme: Scheme) -> Intervals:
-    """Return intervals of the V means by t, with infinite ends where t cannot be trusted.
+    """Return intervals of the V means by t. Ends are infinite if t cannot be trusted.
 
-    To first order skewness g moves the critical value c of t by g (2 c^2 + 1)/(6 sqrt(n)), which grows as the error
-    falls (Hall, The Bootstrap and Edgeworth Expansion, 1992, Sec. 2.6). Both ends move out by this amount.
+    To first order, skewness g shifts the critical value c of t by g (2 c^2 + 1)/(6 sqrt(n)), which grows as the error
+    falls (Hall, The Bootstrap and Edgeworth Expansion, 1992, Sec. 2.6). Both ends move out by `CAUTION` times this.
     """
     mean, standard_error = mean_and_error(samples)
     shift, doubts = _trust_in_t(samples, scheme.critical)
@@ -91,7 +90,7 @@ def student_intervals(samples: Float[np.ndarray, "B V"], scheme: Scheme) -> Inte
 
 
 def _trust_in_t(samples: Float[np.ndarray, "B V"], critical: float) -> tuple[Float[np.ndarray, " V"], list[str]]:
-    """Return the shift of t's critical value by skewness, and the reason to distrust t, by component."""
+    """Return by component the shift of t's critical value by skewness, and the reason to distrust t."""
     count, num_components = samples.shape
     shift = np.zeros(num_components)
     doubts = [""] * num_components
@@ -115,7 +114,7 @@ def _trust_in_t(samples: Float[np.ndarray, "B V"], critical: float) -> tuple[Flo
 def skewness_shift(
     samples: Float[np.ndarray, "B V"], critical: float
 ) -> tuple[Float[np.ndarray, " V"], Float[np.ndarray, " V"]]:
-    """Return the first-order shift of t's critical value by skewness, and the kurtosis, NaN for constants."""
+    """Return the first-order shift of t's critical value by skewness, and the kurtosis. Both are NaN for constants."""
     standard = samples - samples.mean(axis=0)
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         standard /= standard.std(axis=0)
@@ -130,10 +129,10 @@ def betting_intervals(
     high: Float[np.ndarray, " V"],
     error: float,
 ) -> tuple[Float[np.ndarray, " V"], Float[np.ndarray, " V"]]:
-    """Return simultaneous intervals of the V means of values in [low, high].
+    """Return simultaneous intervals for the V means of values in [low, high].
 
-    They hold at all numbers of replicates with probability 1 - `error`, with infinite ends on unbounded sides. A
-    component with equal bounds has their value.
+    With probability 1 - `error` they hold for every number of replicates at once. An end is infinite if the values have
+    no bound on that side. If both bounds of a component are equal, they are its interval.
     """
     width = high - low
     slack = rounding_of(samples, low, high)
@@ -161,7 +160,7 @@ def rounding_of(samples: Float[np.ndarray, "B V"], low: Any, high: Any) -> Float
 
 
 def _least_mean(values: Float[np.ndarray, " B"], error: float) -> float:
-    """Return the lower end m of the interval of a mean of values >= 0."""
+    """Return the lower end m of the interval for the mean of nonnegative values."""
     count = len(values)
     scale = values.mean()
     if scale == 0:
@@ -182,9 +181,9 @@ def _least_mean(values: Float[np.ndarray, " B"], error: float) -> float:
     if values.min() > 0:
         total = float(np.sum(np.log(values)))
         harmonic = count / float(np.sum(1 / values))
-        if total - count * math.log(harmonic) < target + 1e-6:  # all of the wealth
+        if total - count * math.log(harmonic) < target + 1e-6:  # here the gambler bets everything
             return scale * math.exp((total - target) / count)
-    guess = 0.5 * math.log(2 * target / (count * max(float(values.var()), 1e-12)))  # as if values were normal
+    guess = 0.5 * math.log(2 * target / (count * max(float(values.var()), 1e-12)))  # right for normal values
     low = guess - 0.5
     high = guess + 0.5
     while excess(low) > 0:
@@ -197,16 +196,16 @@ def _least_mean(values: Float[np.ndarray, " B"], error: float) -> float:
 def clopper_pearson(
     successes: Float[np.ndarray, " V"], count: int, error: float
 ) -> tuple[Float[np.ndarray, " V"], Float[np.ndarray, " V"]]:
-    """Return the exact two-sided interval of a binomial probability, of coverage at least 1 - `error`."""
+    """Return the exact two-sided interval of a binomial probability. Its coverage is at least 1 - `error`."""
     return _clopper_pearson(tuple(np.asarray(successes).tolist()), count, error)
 
 
 def is_dependent(values: Float[np.ndarray, " B"]) -> bool:
-    """Return whether replicates 0, 1, ... depend on each other, such as by a shared seed.
+    """Return whether replicates 0, 1, ... depend on each other, for example through a shared seed.
 
-    Ranks are then alike at a distance up to half of their number, or between neighbours in blocks. Independent
-    replicates are called dependent with probability about `DEPENDENCE_ERROR`. Events of frequency below 1/5 or above
-    4/5 give False, because their sums are far from normal.
+    If they do, ranks are correlated at some distance up to half their number, or between neighbours in blocks.
+    Independent replicates are called dependent with probability about `DEPENDENCE_ERROR`. Events with frequency below
+    1/5 or above 4/5 give False, because their sums are far from normal.
     """
     count = len(values)
     ranks = scipy.stats.rankdata(values)
@@ -219,13 +218,13 @@ def is_dependent(values: Float[np.ndarray, " B"]) -> bool:
     tails = [*scipy.stats.norm.sf(products / (variance * np.sqrt(count - distances)))]
     for length in 2 ** np.arange(1, int(math.log2(count / FEWEST_BLOCKS)) + 1):
         blocks = ranks[: count // length * length].reshape(-1, length)
-        between = np.sum(blocks.mean(axis=1) ** 2) * length / variance  # chi-squared, as a block's rank sum is normal
+        between = np.sum(blocks.mean(axis=1) ** 2) * length / variance  # chi-squared, for normal rank sums of blocks
         tails.append(scipy.stats.chi2.sf(between, len(blocks) - 1))
     return bool(tails) and min(tails) * len(tails) < DEPENDENCE_ERROR
 
 
 def slope_weights(abscissa: Float[np.ndarray, " V"], places: Any = slice(None)) -> Float[np.ndarray, " V"]:
-    """Return weights a_v of log means in the least-squares slope over log x at these places, 0 elsewhere."""
+    """Return the weights a_v of log means in the least-squares slope over log x at these places. Others are 0."""
     weights = np.zeros(len(abscissa))
     logs = np.log(abscissa[places])
     weights[places] = (logs - logs.mean()) / np.sum((logs - logs.mean()) ** 2)
@@ -233,9 +232,9 @@ def slope_weights(abscissa: Float[np.ndarray, " V"], places: Any = slice(None)) 
 
 
 def contrast_samples(values: Float[np.ndarray, "B V"], weights: Float[np.ndarray, "C V"]) -> Float[np.ndarray, "B C"]:
-    """Return numbers by replicate whose means are sum_v a_v log(mean_v), for each row a of the weights.
+    """Return a number per replicate whose mean is sum_v a_v log(mean_v), for each row a of the weights.
 
-    By the delta method a replicate's share is sum_v a_v (value_v / mean_v - 1), whose scatter is the error.
+    By the delta method a replicate deviates by sum_v a_v (value_v / mean_v - 1), whose scatter is the error.
     """
     means = values.mean(axis=0)
     if not np.all(means > 0):
@@ -246,9 +245,9 @@ def contrast_samples(values: Float[np.ndarray, "B V"], weights: Float[np.ndarray
 def contrast_limits(
     means: Intervals, weights: Float[np.ndarray, "C V"]
 ) -> tuple[Float[np.ndarray, " C"], Float[np.ndarray, " C"]]:
-    """Return limits of sum_v a_v log(mean_v) from simultaneous intervals of the means, right for any distribution.
+    """Return bounds on sum_v a_v log(mean_v) from simultaneous intervals of the means, for any distribution.
 
-    They are wide if means rise and fall together, and infinite if a mean has no interval.
+    They are wide if the means are correlated, and infinite if a mean has no interval.
     """
     if any(means.doubts) or not np.all(means.low > 0):
         nowhere = np.full(len(weights), np.inf)
@@ -261,7 +260,7 @@ def contrast_limits(
 
 
 def doubt_of_logs(values: Float[np.ndarray, "B V"]) -> str:
-    """Return the reason not to treat logarithms of these means as linear, if any."""
+    """Return the reason why logarithms of these means cannot be treated as linear, or ""."""
     mean, standard_error = mean_and_error(values)
     if np.all(standard_error <= MOST_RELATIVE_ERROR * np.abs(mean)):
         return ""
@@ -269,7 +268,7 @@ def doubt_of_logs(values: Float[np.ndarray, "B V"]) -> str:
 
 
 def asymptotic_end(abscissa: Float[np.ndarray, " V"]) -> tuple[list[int], str]:
-    """Return the two grid points nearest to the limit, 0 on a grid up to 1 or less, and that end's name."""
+    """Return the two grid points closest to the limit, and the name of that end. On a grid up to 1 the limit is 0."""
     order = np.argsort(abscissa)
     if abscissa.max() <= 1:
         return (order[:2].tolist(), "small")
@@ -277,7 +276,7 @@ def asymptotic_end(abscissa: Float[np.ndarray, " V"]) -> tuple[list[int], str]:
 
 
 def last_decades(abscissa: Float[np.ndarray, " V"], number: int) -> Int[np.ndarray, " P"]:
-    """Return at least `number` + 1 grid points, within `number` decades of the one nearest to the limit."""
+    """Return the grid points within `number` decades of the one closest to the limit, but at least `number` + 1."""
     order = np.argsort(abscissa)
     if abscissa.max() <= 1:
         order = order[::-1]
@@ -286,7 +285,7 @@ def last_decades(abscissa: Float[np.ndarray, " V"], number: int) -> Int[np.ndarr
 
 
 def varies(samples: np.ndarray) -> np.ndarray:
-    """Return the mask of components that vary by more than rounding."""
+    """Return which components vary by more than rounding."""
     return np.ptp(samples, axis=0) > 1e-12 * np.max(np.abs(samples), axis=0)
 
 
@@ -311,10 +310,9 @@ def _constant(values: Any) -> np.ndarray:
 
 
 def _largest_t(samples: np.ndarray, error: float) -> float:
-    """Return the `error` upper quantile of max_v |T_v|, for T multivariate t with the samples' correlation.
+    """Return the upper `error` quantile of max_v |T_v|, where T is multivariate t with the samples' correlation.
 
-    P(max > c) = V p E[1 / number of |T_u| > c], for p = P(|T_v| > c) and T drawn given that |T_v| > c for a v chosen
-    evenly.
+    P(max > c) = V p E[1 / number of |T_u| > c], where p = P(|T_v| > c), v is uniform, and T is drawn given |T_v| > c.
     """
     count, num_components = samples.shape
     freedom = count - 1
@@ -332,7 +330,7 @@ def _largest_t(samples: np.ndarray, error: float) -> float:
     uniforms = generator.random(BOOTSTRAP_DRAWS)
     widest, narrowest = (scipy.stats.t.logsf(critical, freedom) for critical in (alone, bonferroni))
     lowest = float(narrowest + math.log(uniforms.min()))
-    log_tails, quantiles = _tail_quantiles(freedom, lowest, float(widest))  # between these, linear
+    log_tails, quantiles = _tail_quantiles(freedom, lowest, float(widest))  # interpolated linearly
 
     def log_excess(critical: float) -> float:
         tail = scipy.stats.t.sf(critical, freedom)

@@ -1,12 +1,12 @@
-"""Judgements: the test of a claim's kind at one interim analysis.
+"""Judgements, which test a claim by its kind at one interim analysis.
 
-A test of means has one difference a replicate and component. A claim is REFUTED if some component's interval lies
-beyond its margin, SUPPORTED if all lie within. Intervals are two-sided at the whole error, which bounds both ways of
-being wrong together.
+A test of means has one difference for each replicate and component. A claim is REFUTED if the interval of some
+component lies beyond its margin, and SUPPORTED if all intervals lie within. Intervals are two-sided at the whole error,
+which bounds the sum of both kinds of error.
 
 Values with a declared range have an exact interval for all interim analyses, and values without randomness are their
-own interval. Other means have Student's t, and slopes that cannot trust t the interval of their means. Each way of
-being wrong then has at most half of the error by either.
+own interval. Other means have intervals by Student's t. If t cannot be trusted for a slope, its interval follows from
+those of its means. In both cases each kind of error has at most half of the probability.
 """
 
 import functools
@@ -30,7 +30,7 @@ from moe_theory.verification.intervals import (
 )
 from moe_theory.verification.verdict import SLOWEST_FALL, Status
 
-Values = Float[np.ndarray, "B V"]  # a row a replicate, a column a component
+Values = Float[np.ndarray, "B V"]  # one row per replicate, one column per component
 
 
 class Bounds(NamedTuple):
@@ -48,25 +48,25 @@ class Bounds(NamedTuple):
 class Prior(NamedTuple):
     difference: Bounds = Bounds()  # observed - predicted
     allowed: Bounds = Bounds()
-    error: float | None = None  # of all looks together; that of the one look unless given
-    doubt: str = ""  # why t is not to be trusted, whatever the samples look like
-    from_means: Bounds = Bounds()  # of the mean difference, where t is not to be trusted with the difference itself
+    error: float | None = None  # error of all looks together, by default that of the one look
+    doubt: str = ""  # a reason to distrust t, whatever the samples
+    from_means: Bounds = Bounds()  # bounds on the mean difference, for when t is not trusted
 
 
 class Decision(NamedTuple):
     status: Status
-    worst: int  # the component that decides, or comes nearest to deciding otherwise
+    worst: int  # the component that decides, or is closest to the opposite decision
     low: Float[np.ndarray, " V"]  # simultaneous intervals of observed - predicted
     high: Float[np.ndarray, " V"]
-    margin: float  # of the worst component, in the difference's own unit
-    smallest_discrepancy: float  # what would have been refuted with probability `POWER`, in the same unit
-    method: str  # of the intervals
+    margin: float  # margin of the worst component, in the unit of the difference
+    smallest_discrepancy: float  # smallest difference refuted with probability `POWER`, in the same unit
+    method: str  # method of the intervals
     is_exact: bool
     doubt: str = ""  # why there is no interval
-    error: float | None = None  # of intervals that hold at all looks together
+    error: float | None = None  # error of intervals that hold at all looks together
 
 
-SIGNS: dict[str, tuple[int, ...]] = {  # of a difference that must not be large, by the claim's kind or its slope's side
+SIGNS: dict[str, tuple[int, ...]] = {  # of a difference that must not be large, by kind of claim or side of slope
     "equality": (1, -1),
     "equal": (1, -1),
     "upper_bound": (1,),
@@ -78,9 +78,9 @@ SIGNS: dict[str, tuple[int, ...]] = {  # of a difference that must not be large,
 
 
 def judge_means(difference: Values, allowed: Values, error: float, side: str, prior: Prior) -> Decision:
-    """Test means of observed - predicted, with the `SIGNS` of the side, for all components at once.
+    """Test the means of observed - predicted, with the `SIGNS` of the side, for all components at once.
 
-    They must be at most the allowed means, strictly below for an ordering.
+    They must be at most the allowed means, and for an ordering strictly below.
     """
     signs = SIGNS[side]
     num_components = difference.shape[1]
@@ -121,7 +121,7 @@ def judge_means(difference: Values, allowed: Values, error: float, side: str, pr
 def _intervals(
     values: Values, bounds: Bounds, otherwise: Bounds, scheme: Scheme, error: float, prior: Prior, mirrored: int = 1
 ) -> Intervals:
-    """Return simultaneous intervals of means: bets where bounded, else t, else `otherwise`."""
+    """Return simultaneous intervals of means, by betting if bounded, else by t if trusted, else `otherwise`."""
     by_t = student_intervals(values, scheme)
     doubts = [prior.doubt] * len(by_t.mean) if prior.doubt else by_t.doubts
     is_doubted = [bool(doubt) for doubt in doubts]
@@ -154,10 +154,10 @@ def _method(bounds: Bounds, scheme: Scheme, num_components: int) -> str:
 def judge_probability(
     happened: Values, claimed: Float[np.ndarray, " V"], margin: float, error: float, *, at_most: bool
 ) -> Decision:
-    """Test V events' probabilities by Clopper-Pearson intervals against at most (or at least) `claimed`.
+    """Test by Clopper-Pearson intervals whether V events' probabilities are at most (or at least) `claimed`.
 
-    The smallest discrepancy is the excess at which the worst event is refuted with power `POWER`. `claimed` is for the
-    mean, because counts of unequal probabilities scatter less than a binomial (Hoeffding).
+    The smallest discrepancy is the excess at which the worst event is refuted with power `POWER`. `claimed` refers to
+    the mean probability, because counts with unequal probabilities scatter less than a binomial (Hoeffding).
     """
     count, num_events = happened.shape
     low, high = clopper_pearson(happened.sum(axis=0), count, error / num_events)
@@ -177,12 +177,13 @@ def judge_limit_probability(
 ) -> Decision:
     """Test that the probability of an event tends to 0 (at_most) or to 1 along the grid.
 
-    The failure probability must tend to 0. SUPPORTED if it is at most the margin at the end, and has fallen over the
-    last two decades or been at most the margin there. It may nowhere there be shown to be lower than at the end.
-    REFUTED if it is above the margin at the end and falls over the last two decades, if at all, with an exponent below
-    `SLOWEST_FALL`. All other cases stay open. Intervals are Clopper and Pearson's, simultaneous.
+    The failure probability must tend to 0. The claim is SUPPORTED if this probability is at most the margin at the end,
+    falls over the last two decades or stays within the margin there, and is nowhere there provably lower than at the
+    end. The claim is REFUTED if the probability is above the margin at the end, and falls over the last two decades
+    with an exponent below `SLOWEST_FALL` or not at all. Other cases stay open. Clopper-Pearson intervals are
+    simultaneous.
 
-    A fall as slow as 1/log(1/x) below x = 1e-10 counts as none.
+    So a fall like 1/log(1/x) below x = 1e-10 counts as no fall.
     """
     claimed = np.full(happened.shape[1], float(not at_most))
     judgement = judge_probability(happened, claimed, margin, error, at_most=at_most)
@@ -203,9 +204,9 @@ def judge_limit_probability(
 
 
 def detectable_slope(slopes: Values, reach: Float[np.ndarray, " V"], margin: float) -> float:
-    """Return what a limit's slope is refuted by with probability `POWER` if it does not bend, or NaN.
+    """Return the excess at which the slope of a limit is refuted with probability `POWER` if it does not bend, or NaN.
 
-    It is refuted less often wherever bending back is not excluded.
+    Refutations are rarer if bending back cannot be excluded.
     """
     spread = mean_and_error(slopes)[1]
     freedom = len(slopes) - 1
@@ -218,10 +219,10 @@ def detectable_slope(slopes: Values, reach: Float[np.ndarray, " V"], margin: flo
 
 @functools.lru_cache(maxsize=256)
 def _detectable_limit(margin: float, count: int, error: float, least_ratio: float) -> float:
-    """Return the constant failure probability that power `POWER` tells from a limit of 0, or NaN."""
+    """Return the smallest constant failure probability that is refuted with probability `POWER`, or NaN."""
     counts = np.arange(count + 1)
     low, high = clopper_pearson(counts, count, error)
-    refuting = np.where(low > margin, np.searchsorted(high, low / least_ratio), 0)  # counts at the first point, from 0
+    refuting = np.where(low > margin, np.searchsorted(high, low / least_ratio), 0)  # counts at the first point
 
     def excess_power(probability: float) -> float:
         cumulative = np.r_[0, scipy.stats.binom.cdf(counts, count, probability)]
@@ -233,13 +234,12 @@ def _detectable_limit(margin: float, count: int, error: float, least_ratio: floa
 
 
 def _detectable_probability(claimed: float, count: int, error: float, sign: int) -> float:
-    """Return the excess over `claimed` that is refuted with probability `POWER`, or NaN."""
     counts = np.arange(count + 1)
     low, high = clopper_pearson(counts, count, error)
     refuting = counts[low > claimed] if sign > 0 else counts[high < claimed]
     if not refuting.size:
         return float("nan")
-    # The least extreme count that refutes is reached with probability POWER at this true probability.
+    # At this true probability, the least extreme refuting count is reached with probability POWER.
     if sign > 0:
         return float(scipy.stats.beta.ppf(POWER, refuting[0], count - refuting[0] + 1) - claimed)
     return float(claimed - scipy.stats.beta.ppf(1 - POWER, refuting[-1] + 1, count - refuting[-1]))

@@ -1,4 +1,4 @@
-"""Runs of proofs' programs, with checks of output and exit status."""
+"""Runs of the programs of proofs, with checks of their output and exit status."""
 
 import ast
 import subprocess
@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from moe_theory.core.errors import DeclarationError, shortened
 from moe_theory.verification.verdict import Statement, source_of
 
-OWN = f"{__name__.partition('.')[0]}."  # what the packages of this distribution's papers begin with
+OWN = f"{__name__.partition('.')[0]}."  # prefix of this distribution's packages
 
 
 def require_proofs(statements: Iterable[Statement]) -> None:
-    """Run the statements' proofs once, except this distribution's. Raises: as `require_proof`."""
+    """Run each proof of the statements once, except this distribution's. Raises: the errors of `require_proof`."""
     names = {}
     for statement in statements:
         names |= {(proof.path, kind): statement.name for kind, proof in statement.proofs.items()}
@@ -22,7 +22,7 @@ def require_proofs(statements: Iterable[Statement]) -> None:
 
 
 def require_proof(path: str, kind: str, name: str) -> None:
-    """Run the program of a "disproof", "proof" or "derivation" of the statement called `name`."""
+    """Run the program of a "disproof", "proof" or "derivation" of the statement `name`. Raises: DeclarationError."""
     source = source_of(path)
     reason = end_fault(source)
     if not reason:
@@ -30,13 +30,12 @@ def require_proof(path: str, kind: str, name: str) -> None:
         reason = output_fault(kind, ended.returncode, ended.stdout, ended.stderr)
     if reason:
         raise DeclarationError(
-            f"{name} is not proved: its {kind}, {path}, fails a check ({reason}). Fix it, or take it out of the "
-            "statement."
+            f"{name} is not proved: its {kind}, {path}, fails a check ({reason}). Correct or remove the program."
         )
 
 
 def end_fault(source: str) -> str:
-    """Return the fault of a program's end, if its exit status does not depend on its result."""
+    """Return a fault if a program's last line does not make its exit status depend on its result."""
     try:
         last = ast.parse(source).body[-1]
     except SyntaxError as failure:
@@ -45,7 +44,7 @@ def end_fault(source: str) -> str:
         case ast.Expr(ast.Call(func, [result, *_])) if ast.unparse(func) == "sys.exit":
             if not isinstance(result, ast.Constant):
                 return ""
-    return "its last line must be sys.exit(...) of what it has found, such as not holds"
+    return "its last line must be sys.exit(...) with its result, such as not holds"
 
 
 def output_fault(kind: str, code: int, output: str, errors: str = "") -> str:
@@ -55,5 +54,5 @@ def output_fault(kind: str, code: int, output: str, errors: str = "") -> str:
         return f"it exits with {code}: {shortened(' '.join(last))}"
     mark = {"disproof": "violated: "}.get(kind, "proved: ")
     if not (sides and end.startswith(mark)):
-        return f"it must print both sides, and then a line that begins with {mark!r}, and not {shortened(end)}"
+        return f"it must print both sides, and then a line that begins with {mark!r} instead of {shortened(end)}"
     return ""

@@ -1,4 +1,4 @@
-"""Ranges of an observable's values, with which means have exact intervals."""
+"""Ranges of an observable's values, which give means exact intervals."""
 
 import math
 from collections.abc import Callable
@@ -7,24 +7,24 @@ from typing import Any, NamedTuple, TypeVar
 from moe_theory.core.errors import DeclarationError
 
 F = TypeVar("F", bound=Callable[..., Any])
-CLAIMED = "__moe_theory_claimed__"  # attribute of a function that is a claim
-_RANGE = "__moe_theory_range__"  # attribute of a function whose range is declared
+CLAIMED = "__moe_theory_claimed__"  # attribute of functions that are claims
+_RANGE = "__moe_theory_range__"  # attribute of functions with a declared range
 
 
 class Range(NamedTuple):
-    """Range of an observable's values for all draws, infinite without a bound."""
+    """The range of an observable's values for all draws. An end is infinite if there is no bound."""
 
     low: float = -math.inf
     high: float = math.inf
-    is_constant: bool = False  # whether it is the same number, or numbers (V,), for all replicates of a cell
+    is_constant: bool = False  # whether all replicates of a cell have the same number or numbers (V,)
 
 
 def ranged(low: float, high: float = math.inf) -> Callable[[F], F]:
-    """Decorate a function of measured or claimed values with their range, such as 0 to 1.
+    """Decorate a function that returns measured or claimed values with their range, such as 0 to 1.
 
-    The mean then has an exact interval, and a value outside is an ERROR.
+    The mean then has an exact interval, and a value outside the range is an ERROR.
 
-    Raises: DeclarationError unless `low` is below `high` and one is finite, or for a function that is a claim.
+    Raises: DeclarationError unless `low` is below `high` and one of them is finite, or if the function is a claim.
 
     Examples:
         >>> from moe_theory.verification.ranges import range_of, ranged
@@ -35,17 +35,17 @@ def ranged(low: float, high: float = math.inf) -> Callable[[F], F]:
         Range(low=0.0, high=1.0, is_constant=False)
     """
     if not low < high or (math.isinf(low) and math.isinf(high)):
-        raise DeclarationError(f"a range from {low} to {high} declares nothing: name a lower end, and one above it.")
+        raise DeclarationError(f"a range from {low} to {high} is empty or unbounded. Give a finite end and low < high.")
     return _with_range(Range(float(low), float(high)))
 
 
 def constant(function: F) -> F:
-    """Decorate a function of parameters alone, with one value for all replicates of a cell."""
+    """Decorate a function that depends only on parameters, so that all replicates of a cell have one value."""
     return _with_range(Range(is_constant=True))(function)
 
 
 def range_of(value: Any) -> Range | None:
-    """Return the range that a function declares, or a number's own, or None."""
+    """Return the range that a function declares or that a number has, or None."""
     if value is None or callable(value):
         return getattr(value, _RANGE, None)
     return Range(is_constant=True)
@@ -54,7 +54,7 @@ def range_of(value: Any) -> Range | None:
 def _with_range(declared: Range) -> Callable[[F], F]:
     def decorate(function: F) -> F:
         if hasattr(function, CLAIMED):
-            raise DeclarationError(f"{function.__name__} is a claim already: declare its range below the claim.")
+            raise DeclarationError(f"{function.__name__} is already a claim. Declare its range below the claim.")
         setattr(function, _RANGE, declared)
         return function
 

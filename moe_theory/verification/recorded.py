@@ -1,6 +1,6 @@
-"""Recorded runs: papers' published verdicts in `recorded.json`, written by `moe-theory record`.
+"""Recorded runs, the published verdicts that `moe-theory record` writes to a paper's `recorded.json`.
 
-`recorded-DATA.json` has verdicts from runs on other data, `challenged.json` the searches of free parameters.
+`recorded-DATA.json` has verdicts from runs on other data, and `challenged.json` has searches of free parameters.
 """
 
 import dataclasses
@@ -25,24 +25,24 @@ SCHEMA = "moe-theory/recorded/1"
 
 @dataclasses.dataclass(frozen=True)
 class Recorded:
-    """A paper's run of `moe-theory verify`, with the published fields."""
+    """A run of `moe-theory verify` for a paper, with the published fields."""
 
     paper: str
-    command: str  # without --out, which names a place on the machine that ran it
+    command: str  # without --out, which names a local folder
     seed: int
-    error: float  # probability that any of the verdicts is false
+    error: float  # probability that any verdict is false
     finished: str  # ISO 8601, UTC
     budget: float | None  # seconds, if the time was limited
-    seconds: float | None  # spent on experiments, by all of them together; not known of runs on other data
+    seconds: float | None  # seconds for all experiments together, or None for runs on other data
     versions: dict[str, str]
     readings: dict[str, str]  # summaries by name, in the order of the verdicts
-    verdicts: list[dict[str, Any]]  # `FIELDS` of each, claims in the order of the registry
+    verdicts: list[dict[str, Any]]  # the `FIELDS` of each, in the order of the registry
 
     def of(self, claim: str) -> dict[str, dict[str, Any]]:
         return {verdict["reading"]: verdict for verdict in self.verdicts if verdict["claim"] == claim}
 
     def whole(self) -> list[Verdict]:
-        """Return the verdicts with their claims' texts, without claims that no longer exist."""
+        """Return the verdicts with the texts of their claims. Claims that no longer exist are left out."""
         claims = catalog_of(self.paper).claims
         return [
             whole_verdict(claims[verdict["claim"]], verdict) for verdict in self.verdicts if verdict["claim"] in claims
@@ -53,7 +53,7 @@ def read() -> dict[str, Recorded]:
     """Return recorded verdicts by paper. Raises: DamagedError."""
     paths = {name: file_of(name) for name in ordered_names()}
     runs = {name: kept_at(path) for name, path in paths.items() if path.is_file()}
-    return {name: run for name, run in runs.items() if run.paper == name}  # `record` refuses another paper's file
+    return {name: run for name, run in runs.items() if run.paper == name}  # a file may hold another paper's run
 
 
 def file_of(paper: str, name: str = NAME) -> Path:
@@ -61,7 +61,7 @@ def file_of(paper: str, name: str = NAME) -> Path:
 
 
 def kept_at(path: Path) -> Recorded:
-    """Return a file's record. Raises: DamagedError for a damaged file or another schema."""
+    """Return the record in a file. Raises: DamagedError for a damaged file or another schema."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
         schema = document.pop("schema")
@@ -73,7 +73,6 @@ def kept_at(path: Path) -> Recorded:
 
 
 def judged_statements(pattern: str = "*") -> list[Judged]:
-    """Return the matching statements with the statuses from recorded runs."""
     selected = statements(pattern)
     return judged_with_searches(selected, recorded_verdicts(selected))
 

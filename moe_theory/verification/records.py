@@ -1,4 +1,4 @@
-"""Dataclasses in JSON, read by pydantic, with errors in one line."""
+"""Dataclasses in JSON. Pydantic reads them, and errors have one line."""
 
 import functools
 import math
@@ -11,12 +11,11 @@ from pydantic_core import core_schema
 from moe_theory.core.errors import DamagedError, shortened
 
 T = TypeVar("T")
-LARGEST = 2**63 - 1  # that a count or a seed may be
+LARGEST = 2**63 - 1  # the largest count or seed
 _FIELD = re.compile(r"[A-Za-z_]\w{,40}", re.ASCII)
 
 
 def nan_for_null(value: float | None) -> float:
-    """Return a number, with NaN for null."""
     return math.nan if value is None else value
 
 
@@ -29,13 +28,13 @@ Number = Annotated[float, GetPydanticSchema(lambda source, handler: _NUMBER)]
 
 
 class JsonRecord:
-    """A dataclass whose JSON has all fields, also defaults."""
+    """A dataclass whose JSON has all fields, including defaults."""
 
     LATER: ClassVar[tuple[str, ...]] = ()  # fields that older documents lack
 
     @classmethod
     def from_json(cls, document: Any) -> Self:
-        """Return the record of `to_json`. Raises: DamagedError for other data."""
+        """Return the record that `to_json` wrote. Raises: DamagedError for other data."""
         return read_record(cls, document)
 
     @classmethod
@@ -48,7 +47,7 @@ class JsonRecord:
 
 
 def read_record(kind: type[T], document: Any) -> T:
-    """Return the dataclass of a JSON document. Raises: DamagedError, with the field."""
+    """Return the dataclass in a JSON document. Raises: DamagedError, which names the field."""
     try:
         return _adapter(kind).validate_python(document)
     except ValidationError as failure:

@@ -1,9 +1,9 @@
-"""Free parameters of a statement, which its hypotheses leave open, as axes of a region.
+"""A statement's free parameters, which its hypotheses leave open, as the axes of a region.
 
     statement("lemma-11", ..., free=(Order("balance_weight", least=0.5, most=1.5), Scale("min_strength", 0, 1)))
 
-An axis is a parameter that changes in every cell, or a size or distribution that the experiment's `of` builds with. A
-setting has a value for each changed axis.
+An axis is a parameter that changes in every cell, or a size or distribution for which the experiment's `of` builds the
+runs. A setting has a value for each changed axis.
 """
 
 import dataclasses
@@ -15,13 +15,13 @@ from moe_theory.core.constraints import Whole, Within, shown
 from moe_theory.core.errors import DeclarationError, InvalidValueError, text_of, unknown_name
 from moe_theory.verification.verdict import FreeQuantity
 
-WHY = "its statement leaves no more of it free"
-LOG_RATIO = 10  # a range that spans as much is logarithmic
+WHY = "its statement leaves only this range free"
+LOG_RATIO = 10  # a range with this ratio of its ends is logarithmic
 Number = bool | int | float
 
 
 def is_log(low: Number, high: Number) -> bool:
-    """Return whether a range is logarithmic: positive, and far apart at its ends."""
+    """Return whether a range is logarithmic, because its ends are positive and far apart."""
     return low > 0 and high >= LOG_RATIO * low
 
 
@@ -45,7 +45,7 @@ class _Ranged:
         low, high = self.ends
         if not (math.isfinite(low) and math.isfinite(high) and low < high):
             raise DeclarationError(
-                f"free {self.name}: its lower end {shown(low)} must be below its upper end {shown(high)}. Change them."
+                f"free {self.name}: its lower end {shown(low)} must be below its upper end {shown(high)}. Change one."
             )
 
     def at(self, place: float) -> Number:
@@ -90,9 +90,9 @@ class _Ranged:
 
 @dataclasses.dataclass(frozen=True)
 class Order(_Ranged):
-    """An order: the parameter is a constant times `of` to a power.
+    """An order. The parameter is a constant times a power of `of`.
 
-    The constant is the cell's at the `recorded` power, O() opens the power upwards, Omega() downwards.
+    The cell's value at the `recorded` power gives the constant. O() allows larger powers, and Omega() smaller ones.
     """
 
     of: str = "truth_scale"
@@ -113,7 +113,7 @@ class Order(_Ranged):
         return params._replace(**{self.parameter: self._had(params, self.parameter) * factor})
 
     def recorded_at(self, params: Any, dims: Any) -> float:
-        """Return the recorded power of every cell."""
+        """Return the recorded power, which all cells have."""
         for name in (self.of, self.parameter):
             self._had(params, name)
         return self.recorded
@@ -149,9 +149,9 @@ class Scale(_Ranged):
 
 @dataclasses.dataclass(frozen=True)
 class Size(_Ranged):
-    """A whole number from `low` to `high`: a parameter, or a size that the experiment is built with.
+    """A whole number from `low` to `high`, which is a parameter or a size of the experiment.
 
-    The dims have its recorded value by default.
+    By default its recorded value is the one in the dims.
     """
 
     low: int
@@ -183,9 +183,9 @@ class Size(_Ranged):
 
 @dataclasses.dataclass(frozen=True)
 class Choice:
-    """A distribution, a system or another choice, by label, the recorded one first.
+    """A distribution, a system or another choice, by label. The first is the recorded one.
 
-    Mappings set parameters in every cell, other values are for the experiment's `of`.
+    Values that are mappings set parameters in every cell. Other values go to the experiment's `of`.
     """
 
     name: str
@@ -230,7 +230,7 @@ class Choice:
 
 
 FreeAxis = Order | Scale | Size | Choice
-Setting = Mapping[FreeAxis, Any]  # values of the axes that are changed
+Setting = Mapping[FreeAxis, Any]  # values of the changed axes
 
 
 def described(axis: FreeAxis, recorded: Sequence[Any]) -> FreeQuantity:
@@ -243,7 +243,7 @@ def described(axis: FreeAxis, recorded: Sequence[Any]) -> FreeQuantity:
 
 
 def varies(axis: FreeAxis, experiment: Any, cells: Sequence[str] | None = None) -> bool:
-    """Return whether a whole paper's axis applies to these cells, which must agree on its parameter."""
+    """Return whether an axis of a whole paper applies to these cells, which must agree on its parameter."""
     if axis.is_built(experiment) or not isinstance(axis, Order | Scale):
         return False
     if isinstance(axis, Order):
@@ -252,16 +252,15 @@ def varies(axis: FreeAxis, experiment: Any, cells: Sequence[str] | None = None) 
     for name, cell in experiment.cells.items():
         if cells is None or name in cells:
             pair = cell.get(axis.parameter), cell.get(axis.of)
-            # What a cell does not set, the reading does.
+            # If a cell does not set the parameter, the reading does.
             values.add(pair if None in pair else tidy(float(pair[0] / pair[1])))
     return len(values) <= 1
 
 
 def require_varies(axis: FreeAxis, experiment: Any) -> None:
-    """Raise DeclarationError unless the axis can vary in an experiment's runs."""
     if axis.is_built(experiment) and experiment.of is None:
         value = getattr(experiment.dims, axis.name, axis.ends[0])
         raise DeclarationError(
             f"free {axis.name}, {axis.region()}: the experiment {experiment.name} is built with {axis.name}={value} "
-            f"alone. Give it of=..., the function of a setting that builds it, or leave {axis.name} out."
+            f"only. Give it of=..., a function that builds it for a setting, or leave out {axis.name}."
         )

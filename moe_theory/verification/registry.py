@@ -1,4 +1,4 @@
-"""Claims and readings by name, of installed and of users' papers."""
+"""Claims and readings by name, from installed papers and users' papers."""
 
 import fnmatch
 import itertools
@@ -25,9 +25,9 @@ def all_claims() -> dict[str, Claim]:
 
 
 def claims(pattern: str = "*") -> Listing[Claim]:
-    """Return the claims whose ids match: an id, a glob, a statement's name, a paper's, or PAPER:TIER.
+    """Return the claims that match an id, a glob, the name of a statement or a paper, or PAPER:TIER.
 
-    Raises: UnknownNameError for a pattern that matches nothing.
+    Raises: UnknownNameError if nothing matches.
 
     Examples:
         >>> import moe_theory as mt
@@ -40,16 +40,16 @@ def claims(pattern: str = "*") -> Listing[Claim]:
 
 def declared_claims() -> dict[str, Claim]:
     places = {paper: place for place, paper in enumerate(ordered_names())}
-    last = len(places)  # of papers that are not installed
+    last = len(places)  # position of papers that are not installed
     claims = sorted(registered().values(), key=lambda claim: (places.get(claim.paper, last), not is_of_a_paper(claim)))
     return {claim.id: claim for claim in claims}
 
 
 def select_claims(patterns: Sequence[str] = ("*",)) -> list[Claim]:
-    """Return the claims that match any of `patterns`: an id, a glob, a statement, a paper, or PAPER:TIER."""
+    """Return the claims that match any of `patterns`. Each is an id, a glob, a statement, a paper, or PAPER:TIER."""
     ids: set[str] = set()
     for pattern in patterns:
-        # The papers whose claims it may match, by what stands before its first wildcard, period or colon.
+        # The text before the first wildcard, period or colon decides which papers' claims can match.
         head, end = re.match(r"([^*?[.:]*)(.?)", pattern, re.DOTALL).groups()  # pyright: ignore[reportOptionalMemberAccess]
         for name in paper_names():
             if name == head or (end and end in "*?[" and name.startswith(head)):
@@ -57,14 +57,14 @@ def select_claims(patterns: Sequence[str] = ("*",)) -> list[Claim]:
         matches = _matching(pattern, declared_claims()) or _matching(pattern, all_claims())
         if not matches and pattern in paper_names():
             raise UnknownNameError(
-                f"paper {pattern!r} has no claim: `statements` of its PAPER must name the module that declares them, "
-                f"with ids that begin with '{pattern}.'."
+                f"paper {pattern!r} has no claims. `statements` of its PAPER must name the module that declares "
+                f"claims, and their ids must begin with '{pattern}.'."
             )
         for statement in () if matches else catalog.matching(pattern, declared()):
             reason = " ".join((statement.untestable or statement.undecided or "no claim tests it.").split())
             raise InvalidValueError(
                 f"{statement.name} has no deciding test: {reason} Read `moe-theory why {statement.name}`, or name "
-                "another statement."
+                "another."
             )
         if not matches:
             tiers = {tier_of(claim) for claim in claims()}
@@ -79,34 +79,34 @@ def is_of_a_paper(claim: Claim) -> bool:
 
 
 def tier_of(claim: Claim) -> str:
-    """Return PAPER:TIER, the name of a paper's claims of about the same cost."""
+    """Return PAPER:TIER, which names the paper's claims of about the same cost."""
     return f"{claim.paper}:{claim.experiment.tier}"
 
 
 def load_claims(path: Path) -> list[str]:
     """Run a Python file, and return its claims' ids in order.
 
-    Claims are tested under the readings of their paper, which may be the file's `PAPER`.
+    Claims are tested under the readings of their paper. The file can declare it as `PAPER`.
     """
     before = registered()
     run_file(path)
     new_claims = [claim for id, claim in registered().items() if id not in before and not is_of_a_paper(claim)]
-    select_claims([claim.id for claim in new_claims])  # so that an id which a paper has is noticed
+    select_claims([claim.id for claim in new_claims])  # detects an id that a paper already has
     if not new_claims:
         raise DeclarationError(
-            f"--module {path} declares no claim: decorate a function with @moe_theory.statement(...).claim(...)."
+            f"--module {path} declares no claim. Decorate a function with @moe_theory.statement(...).claim(...)."
         )
     for claim in new_claims:
         if not _paper_of(claim.paper).readings:
             raise DeclarationError(
-                f"--module {path}: claim {claim.id} is of paper={claim.paper!r}, which has no readings. Name one of "
-                f"{', '.join(paper_names())}, or give the file PAPER = moe_theory.Paper({claim.paper!r}, ...)."
+                f"--module {path}: claim {claim.id} belongs to paper={claim.paper!r}, which has no readings. Name one "
+                f"of {', '.join(paper_names())}, or set PAPER = moe_theory.Paper({claim.paper!r}, ...) in the file."
             )
     return [claim.id for claim in new_claims]
 
 
 def readings_by_paper(papers: Sequence[str], names: Sequence[str] | None) -> dict[str, list[ReadingLike]]:
-    """Return each paper's readings among these names, or its defaults for None. Raises: UnknownNameError."""
+    """Return each paper's readings with these names, or its default ones for None. Raises: UnknownNameError."""
     if names is None:
         return {paper: select_readings(paper, None) for paper in papers}
     names_of = {paper: {*_paper_of(paper).readings, *SPECIAL_NAMES} for paper in papers}
@@ -118,7 +118,7 @@ def readings_by_paper(papers: Sequence[str], names: Sequence[str] | None) -> dic
 
 
 def select_readings(paper: str, names: Sequence[str] | None) -> list[ReadingLike]:
-    """Return the readings called `names`: `all`, `quick` for a few, None for the paper's defaults."""
+    """Return the readings called `names`, which may be `all`, `quick` for a few, or None for the defaults."""
     known_paper = _paper_of(paper)
     if not known_paper.readings:
         raise unknown_name("paper", paper, paper_names())
@@ -131,12 +131,11 @@ def select_readings(paper: str, names: Sequence[str] | None) -> list[ReadingLike
 
 
 def most_verdicts(paper: str) -> int:
-    """Return the number of verdicts that share a paper's error."""
     return _paper_of(paper).most_verdicts
 
 
 def _paper_of(name: str) -> Paper:
-    """Return the installed paper, or that of a user's file, or a paper without readings."""
+    """Return the installed paper, or the paper in a user's file, or a paper without readings."""
     if name in paper_names():
         return find_paper(name)
     homes = (sys.modules.get(claim.module) for claim in registered().values() if claim.paper == name)

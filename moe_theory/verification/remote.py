@@ -1,4 +1,4 @@
-"""Chunks that workers of a cluster or an executor compute, importing claims by name."""
+"""Chunks that workers of a cluster or an executor compute. They import claims by name."""
 
 import functools
 import platform
@@ -22,26 +22,25 @@ from moe_theory.verification.settings import AdjustedReading, Group, asked_of, s
 
 
 class ChunkTask(NamedTuple):
-    claim: str  # of the study, by its id
+    claim: str  # the id of the study's first claim
     reading: str
-    settings: tuple[tuple[str, Any], ...]  # beside the reading's own choices
+    settings: tuple[tuple[str, Any], ...]  # in addition to the reading's choices
     seed: int
     is_x64: bool
-    key: str  # of the claim's samples: a digest of all that decides them
+    key: str  # the key of the claim's samples
     cell: str
     replicates: Int[np.ndarray, " width"]
-    num_kept: int  # replicates that count; the rest is padding
+    num_kept: int  # replicates that count. Others are padding
 
 
 def compute_there(task: ChunkTask) -> tuple[Outcome, float]:
-    """Compute a chunk on a worker. Raises: as `run_cells`, or InvalidValueError on an unlike machine."""
+    """Compute a chunk on a worker. Raises: the errors of `run_cells`, or InvalidValueError on an unlike machine."""
     with jax.enable_x64(task.is_x64):
         (experiment, reading, _), key = _study_of(task.claim, task.reading, task.settings, task.seed, task.is_x64)
         if key != task.key:
             raise InvalidValueError(
-                f"the worker on {platform.node()} has another processor or version, or other code of claim "
-                f"{task.claim}: its samples would be others. Install the same code where the workers run, and start "
-                "these again."
+                f"the worker on {platform.node()} has another processor, other versions, or other code of claim "
+                f"{task.claim}, so its samples would differ. Install the same code there, and restart the workers."
             )
         (cell,) = (cell for cell in experiment.cells_under(reading) if cell.name == task.cell)
         return timed_chunk(Chunk(cell, task.replicates, task.num_kept), task.seed)
@@ -50,24 +49,23 @@ def compute_there(task: ChunkTask) -> tuple[Outcome, float]:
 def remote_pool(
     studies: Sequence[Study], executor: Executor | None = None, dask: str | None = None
 ) -> WorkerPool | None:
-    """Return the workers of an executor or a Dask cluster for these studies, or None without either."""
+    """Return the workers of an executor or a Dask cluster for these studies, or None if neither is given."""
     if executor is None and dask is None:
         return None
     for study in studies:
         module_claims = [f"claim {claim.id}" for claim in study.claims if not registry.is_of_a_paper(claim)]
         if isinstance(study.reading, AdjustedReading) and study.reading.own:
-            module_claims.append("an algorithm of your own (--system)")
+            module_claims.append("your own algorithm (--system)")
         if module_claims and study.experiment.measured is None:
             raise InvalidValueError(
-                f"{module_claims[0]} is of a file of your own, and workers elsewhere import installed papers alone. "
-                "Leave out --dask (executor), or install the file as a paper, by an entry point of the group "
+                f"{module_claims[0]} is in your own file, but remote workers import only installed papers. Leave out "
+                "--dask (executor), or install the file as a paper, with an entry point in the group "
                 "moe_theory.papers."
             )
     return pool_of(executor, dask)
 
 
 def remote_calls(study: Study) -> Callable[[Chunk], Call]:
-    """Return a function that makes a call for workers elsewhere of a study's chunk."""
     reading, settings = asked_of(study.reading)
     names = (study.claims[0].id, reading, tuple(settings.items()), study.seed, is_x64())
     key = _study_of(*names)[1]
@@ -80,14 +78,13 @@ def remote_calls(study: Study) -> Callable[[Chunk], Call]:
 def _study_of(
     id: str, reading: str, settings: tuple[tuple[str, Any], ...], seed: int, is_x64: bool
 ) -> tuple[Group, str]:
-    """Return a claim's study, and the key of its samples."""
     try:
         claims = registry.select_claims([id])
         (paper_reading,) = registry.select_readings(claims[0].paper, [reading])
     except UnknownNameError as failure:
         raise InvalidValueError(
-            f"the worker on {platform.node()} lacks what it should compute ({failure}) Install the same papers where "
-            "the workers run, and start these again."
+            f"the worker on {platform.node()} cannot find the claim or reading ({failure}) Install the same papers on "
+            "the workers' machines, and restart the workers."
         ) from None
     (study,) = set_to(Group(claims[0].experiment, paper_reading, claims), dict(settings))
     return study, Keys().of(study.claims[0], study.reading, seed)

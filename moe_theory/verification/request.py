@@ -1,7 +1,7 @@
-"""Requests for verdicts, resolved into studies that run without further input.
+"""Requests for verdicts, which are resolved into studies that run without further input.
 
-A study is one experiment under one reading: cells with parameters, a seed, replicates at every interim analysis, and a
-blank verdict for each claim.
+A study is one experiment under one reading. It has cells with parameters, a seed, the number of replicates at every
+interim analysis, and a blank verdict for each claim.
 """
 
 import dataclasses
@@ -28,9 +28,9 @@ from moe_theory.verification.statement import bearing
 from moe_theory.verification.variant import Parts, Variant, of_own, require_parts, variant_of
 from moe_theory.verification.verdict import AS_RECORDED, Role, Status, Stop, Verdict, verdict_of
 
-FAMILY_ERROR = 0.01  # probability that a report holds any false verdict
+FAMILY_ERROR = 0.01  # probability of any false verdict in a report
 MOST_NAMED = 5  # claims that a message lists
-MIN_REPLICATES = 30  # below that an asymptotic interval of a mean is not to be trusted
+MIN_REPLICATES = 30  # with fewer, an asymptotic interval of a mean cannot be trusted
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,12 +38,12 @@ class Study:
     experiment: Experiment
     reading: ReadingLike
     claims: tuple[Claim, ...]
-    blanks: tuple[Verdict, ...]  # on the claims, before anything is known, each at its share of the error
+    blanks: tuple[Verdict, ...]  # a verdict without numbers for each claim, at its share of the error
     cells: tuple[Cell, ...]
-    random: frozenset[str]  # cells with random numbers, which a claim that is declared exact may not read
+    random: frozenset[str]  # cells with random numbers, which an exact claim must not read
     seed: int
-    looks: tuple[int, ...]  # replicates at the interim analyses, at most so many
-    least_replicates: int  # an identity is not supported by fewer: waiting uses no error
+    looks: tuple[int, ...]  # largest numbers of replicates at the interim analyses
+    least_replicates: int  # fewer cannot support an identity, because waiting costs no error
 
     @property
     def name(self) -> str:
@@ -59,8 +59,8 @@ class Request:
     error: float  # family-wise
     budget: float | None = None  # seconds
     reserve: float = 0.0  # seconds of the budget for writing the report
-    own: Variant | None = None  # the algorithm that is judged, where it is not the papers'
-    inapplicable: tuple[Verdict, ...] = ()  # on claims that do not apply
+    own: Variant | None = None  # the user's algorithm, if it replaces the papers'
+    inapplicable: tuple[Verdict, ...] = ()  # verdicts on claims that do not apply
 
     @property
     def num_verdicts(self) -> int:
@@ -78,16 +78,17 @@ def check_request(
     settings: Mapping[str, Any] | None = None,
     system: str | Parts | None = None,
 ) -> Request:
-    """Return a request's studies before anything runs, with arguments and errors of `verify`."""
+    """Return a request's studies before anything runs. Arguments and errors are those of `verify`."""
     if replicates is not None and (not isinstance(replicates, (int, np.integer)) or replicates < MIN_REPLICATES):
         raise InvalidValueError(
-            f"replicates={replicates} must be a whole number of at least {MIN_REPLICATES}: with fewer, an interval "
-            "of a mean is not to be trusted. Raise replicates.",
+            f"replicates={replicates} must be a whole number of at least {MIN_REPLICATES}, because an interval of a "
+            "mean from fewer cannot be trusted. Raise replicates.",
             argument="replicates",
         )
     if error is not None and not 0 < error < 1:
         raise InvalidValueError(
-            f"error={error} must be in (0, 1): the probability of any false verdict. Change error.", argument="error"
+            f"error={error} must be in (0, 1), because it is the probability of any false verdict. Change error.",
+            argument="error",
         )
     if budget is not None and not budget > 0:
         raise InvalidValueError(f"budget={budget} must be above 0 seconds. Raise budget.", argument="budget")
@@ -96,9 +97,7 @@ def check_request(
     claims = registry.select_claims([patterns] if isinstance(patterns, str) else list(patterns))
     groups = _grouped(claims, [readings] if isinstance(readings, str) else readings)
     if not groups:
-        raise InvalidValueError(
-            "there is nothing to judge: name at least one claim and one reading, or leave them out."
-        )
+        raise InvalidValueError("there is nothing to test. Name at least one claim and one reading, or leave both out.")
     groups = list(itertools.chain.from_iterable(set_to(group, settings) for group in groups))
     inapplicable: list[Verdict] = []
     variant = None
@@ -129,8 +128,8 @@ def _grouped(claims: Sequence[Claim], readings: Sequence[str] | None) -> list[Gr
 def _on_own(
     groups: Sequence[Group], variant: Variant, seed: int, module: str | None
 ) -> tuple[list[Group], list[Verdict]]:
-    """Replace the papers' algorithm by the user's, and return verdicts on claims that it does not suit."""
-    experiments: dict[int, Experiment] = {}  # readings share its runs
+    """Replace the papers' algorithm by the user's, and return verdicts on claims that do not apply to it."""
+    experiments: dict[int, Experiment] = {}  # so that readings share runs
     remaining: list[Group] = []
     verdicts: list[Verdict] = []
     for experiment, paper_reading, claims in groups:
@@ -160,10 +159,10 @@ def _recorded_competitor(claim: Claim, printed: str, reading: str) -> Verdict | 
 
 
 def require_one(pattern: str, claims: Sequence[Claim]) -> Claim:
-    """Return the claim of a pattern. Raises: InvalidValueError for several."""
+    """Return the only claim that matches a pattern. Raises: InvalidValueError if there are several."""
     if len(claims) > 1:
         ids = ", ".join(claim.id for claim in claims[:MOST_NAMED]) + (", ..." if len(claims) > MOST_NAMED else "")
-        raise InvalidValueError(f"{pattern!r} names {len(claims)} claims, and this is of one. Name one of {ids}.")
+        raise InvalidValueError(f"{pattern!r} names {len(claims)} claims, but must name one. Choose one of {ids}.")
     return claims[0]
 
 
@@ -178,7 +177,7 @@ def resolve(
 ) -> Request:
     """Return the request to test these groups of claims.
 
-    An experiment with the same parameters under two readings is tested once, and counts once.
+    If an experiment has the same parameters under two readings, it is tested once and counts once.
     """
     cells = [experiment.cells_under(reading) for experiment, reading, _ in groups]
     questions = _judged_once(groups, cells)
@@ -255,7 +254,7 @@ def blank_verdict(
     """Return an empty verdict at this error.
 
     Args:
-        options: of a command that gives the reading, by default its name.
+        options: options that select the reading in a command, by default its name.
         also: further readings with the same parameters.
     """
     options = options or f"--reading {reading}"

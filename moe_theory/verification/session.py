@@ -1,4 +1,4 @@
-"""Verification of a request's studies, in interim analyses, until all claims are decided or the budget is spent."""
+"""Verification of a request's studies in interim analyses, until all claims are decided or the budget is spent."""
 
 import contextlib
 import functools
@@ -28,9 +28,9 @@ from moe_theory.verification.statement import bearing
 from moe_theory.verification.variant import Parts, as_asked
 from moe_theory.verification.verdict import Report, Stop, Verdict, Verdicts
 
-SAMPLES = "samples"  # their folder, beside the report
-STUDIES_AHEAD = 2  # under way beside one a worker, so that none waits for the next
-PART_BYTES = 1 << 30  # of the runs that a look takes samples from at once, as soon as it is known what one needs
+SAMPLES = "samples"  # the folder of samples, next to the report
+STUDIES_AHEAD = 2  # studies under way in addition to one per worker, so that no worker waits
+PART_BYTES = 1 << 30  # bytes of runs that an analysis reads at once, if the bytes per replicate are known
 OnVerdict = Callable[[Verdict], None]
 
 
@@ -50,33 +50,32 @@ def verify(
     progress: Progress = automatic,
     on_verdict: OnVerdict = lambda verdict: None,
 ) -> Verdicts:
-    """Test claims, by ids or globs, under readings.
+    """Test claims under readings.
 
-    Replicates double until a claim is decided.
+    The number of replicates doubles until a claim is decided.
 
     Args:
-        patterns: ids, globs or papers' names.
-        readings: names, `all` or `quick`, by default each paper's defaults.
-        replicates: limit for every experiment, by default its own number, or none with a budget.
-        seed: of all random numbers.
-        error: probability that any verdict is false, split evenly over them and spent over the interim analyses. None
-            is 0.01, of which each verdict has 1 / `Paper.most_verdicts`, in any request.
-        budget: seconds after which no run begins, simulations are abandoned, and open claims stay INCONCLUSIVE.
-        settings: parameters by name, in addition to every reading's choices.
-        system: your own algorithm: parts by their names in the paper's `system`, such as {"router": mine}, or
-            "FILE:NAME" of such a mapping. Its verdicts enter no record, and claims that do not apply are INAPPLICABLE.
-        folder: of saved samples, from which a later call, or `moe-theory verify --out FOLDER`, resumes.
-        executor: any `concurrent.futures.Executor` whose workers can import this package and the papers. It is left
-            open, and measured runs stay in this process.
-        dask: or the address of a Dask scheduler, or "local:N" for N processes. Anyone who controls the scheduler can
-            run any code here and on its workers.
-        progress: by default a line in a notebook, else standard error.
-        on_verdict: called with each verdict when its claim is decided.
+        patterns: ids, globs or names of papers.
+        readings: names, `all` or `quick`. The default is each paper's default readings.
+        replicates: limit for every experiment. The default is its own number, or no limit if there is a budget.
+        seed: the seed of all random numbers.
+        error: probability that any verdict is false, split evenly over verdicts and then over interim analyses. None is
+            0.01, of which each verdict has 1 / `Paper.most_verdicts` in any request.
+        budget: seconds. Afterwards no run begins, simulations are abandoned, and open claims stay INCONCLUSIVE.
+        settings: parameters by name, in addition to each reading's choices.
+        system: your own algorithm, given as parts by their names in the paper's `system`, such as {"router": mine}, or
+            as "FILE:NAME" of such a mapping. Its verdicts cannot be published, and some claims are INAPPLICABLE.
+        folder: the folder of saved samples, from which a later call or `moe-theory verify --out FOLDER` resumes.
+        executor: a `concurrent.futures.Executor` whose workers can import this package and the papers. It stays open,
+            and measured runs stay in this process.
+        dask: in place of `executor`, the address of a Dask scheduler, or "local:N" for N processes. Whoever controls
+            the scheduler can run any code here and on its workers.
+        progress: a listener. By default progress is a line in a notebook, and otherwise on standard error.
+        on_verdict: called with each verdict once its claim is decided.
     Returns: the verdicts, by claim and reading.
-    Raises: UnknownNameError for an unknown claim, reading or part. InvalidValueError for an argument that decides
-        nothing or that claims cannot take, or workers that would take other samples. WorkersError for unreachable or
-        lost workers. DeclarationError for unrunnable parts or a failing proof. DamagedError for a damaged record.
-        OutputError for a folder that cannot be written.
+    Raises: UnknownNameError for an unknown claim, reading or part. InvalidValueError for an impossible argument, or
+        workers whose samples would differ. WorkersError for unreachable or lost workers. DeclarationError for parts
+        that cannot run or a failing proof. DamagedError for a damaged record. OutputError for an unwritable folder.
 
     Examples:
         >>> from moe_theory.verification import verify
@@ -101,10 +100,10 @@ def carry_out(
     on_verdict: OnVerdict = lambda verdict: None,
     command: str = "",
 ) -> Report:
-    """Test a request's claims in interim analyses.
+    """Test the claims of a request in interim analyses.
 
     Args:
-        pool: workers elsewhere, closed at the end, by default this process's own threads.
+        pool: remote workers, which are closed at the end. The default is threads of this process.
     """
     statements = bearing(request.claims)
     require_proofs(statements)
@@ -137,9 +136,9 @@ def carry_out(
 def take_looks(
     monitors: Sequence["StudyMonitor"], progress: Progress, on_verdict: OnVerdict, deadline: float = math.inf
 ) -> None:
-    """Analyse studies until all tests have ended, or until a time of the monotonic clock.
+    """Analyse studies until all tests have ended, or until a given time on the monotonic clock.
 
-    Several studies run at once, earlier interim analyses first, measured runs alone.
+    Several studies run at once, those with fewer analyses first. Measured runs run alone.
     """
     with Runner(next((monitor.pool for monitor in monitors), None), progress) as runner:
         _Looks(runner, on_verdict, {monitor: place for place, monitor in enumerate(monitors)}).take(deadline)
@@ -171,7 +170,7 @@ class _Looks:
         place = self._places[monitor]
         if monitor.pool is None:
             return monitor.num_looks, int(monitor.is_alone), place
-        return int(monitor.is_alone), monitor.num_looks, place  # workers elsewhere do not wait for measurements here
+        return int(monitor.is_alone), monitor.num_looks, place  # remote workers do not wait for measurements here
 
     def _begin(self) -> None:
         most = self._runner.pool.num_workers + STUDIES_AHEAD
@@ -186,7 +185,7 @@ class _Looks:
 
     def _wait(self, seconds: float | None) -> None:
         for result in self._runner.wait(seconds):
-            if result.job in self._under_way:  # and has not failed meanwhile
+            if result.job in self._under_way:  # it may have failed meanwhile
                 self._try(result.job, functools.partial(result.job.batch.take, result))
 
     def _try(self, monitor: "StudyMonitor", step: Callable[[], Sequence[SequentialTest] | None]) -> None:
@@ -212,17 +211,17 @@ class StudyMonitor:
     def __init__(self, study: Study, archive: Archive | None = None, pool: WorkerPool | None = None) -> None:
         self.study = study
         self.archive = archive
-        self.pool = pool  # workers elsewhere
+        self.pool = pool  # remote workers
         self.seconds = 0.0
         self.num_looks = 0
-        self.batch: CellBatch | None = None  # of the runs that are being made
+        self.batch: CellBatch | None = None  # chunks of the current runs
         self._measured: Runs | None = None
         self._looks = iter(study.looks)
-        self._target = next(self._looks)  # replicates of the next look
-        if archive is not None:  # before anything runs: code may have a value that has no key
+        self._target = next(self._looks)  # replicates of the next analysis
+        if archive is not None:  # before anything runs, because some values have no key
             for claim in study.claims:
                 archive.keys.of(claim, study.reading, study.seed)
-        self._bytes_each = 0.0  # of a replicate of the runs
+        self._bytes_each = 0.0  # bytes of a replicate's runs
         self.tests = [
             SequentialTest(claim, blank, study.least_replicates, random=study.random)
             for claim, blank in zip(study.claims, study.blanks, strict=True)
@@ -241,7 +240,7 @@ class StudyMonitor:
         return self.batch is None or self.batch.is_finished
 
     def begin(self, runner: Runner, rank: tuple[int, ...]) -> None:
-        """Begin the runs for the next analysis, if any, with results for its `batch` until it `is_ready`."""
+        """Begin the runs for the next analysis, if it needs any. The `batch` takes results until it `is_ready`."""
         self._load()
         study = self.study
         first = self._known
@@ -263,7 +262,7 @@ class StudyMonitor:
         runner.add(self, self.batch.tasks(), replicate_rounds(cells, last - first), words, rank)
 
     def look(self) -> list[SequentialTest]:
-        """Analyse the runs once it `is_ready`, and return the tests that it ends."""
+        """Analyse the runs after the study `is_ready`, and return the tests that end."""
         start_time = time.monotonic()
         undecided = self.undecided
         first = self._known

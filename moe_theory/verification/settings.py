@@ -1,4 +1,4 @@
-"""Settings in addition to a reading: a user's parameters, and values of free parameters."""
+"""Settings in addition to a reading, which are a user's parameters and values of free parameters."""
 
 import contextlib
 import dataclasses
@@ -23,9 +23,9 @@ class Group(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class AdjustedReading:
-    """A reading with some parameters set, and values of free parameters.
+    """A reading with some other parameters, and values of free parameters.
 
-    Cells' overrides precede `settings`, and `free` precedes both.
+    A cell's overrides have priority over `settings`, and `free` has priority over both.
     """
 
     base: ReadingLike
@@ -36,7 +36,7 @@ class AdjustedReading:
 
     @property
     def name(self) -> str:
-        """Name of the reading and its settings: "unit-signal, signal_scale=5"."""
+        """The name of the reading and its settings, such as "unit-signal, signal_scale=5"."""
         return ", ".join([self.base.name, *self._words])
 
     @property
@@ -77,14 +77,13 @@ def adjusted(reading: ReadingLike) -> AdjustedReading:
 
 
 def asked_of(reading: ReadingLike) -> tuple[str, dict[str, Any]]:
-    """Return a reading's name and settings, from which `set_to` makes it again."""
     set_reading = adjusted(reading)
     free = {axis.name: value for axis, value in {**set_reading.built, **set_reading.free}.items()}
     return set_reading.base.name, {**set_reading.settings, **free}
 
 
 def set_to(group: Group, settings: Mapping[str, Any]) -> list[Group]:
-    """Return the group with settings, numbers or their texts, in parts if its claims' statements differ."""
+    """Return the group with settings, which are numbers or texts. It is divided if its claims' statements differ."""
     experiment, reading, claims = group
     by_axes: dict[tuple[FreeAxis, ...], list[Claim]] = {}
     for claim in claims:
@@ -105,7 +104,7 @@ def set_to(group: Group, settings: Mapping[str, Any]) -> list[Group]:
 
 
 def at_setting(group: Group, setting: Setting) -> Group:
-    """Return the group at a setting of free parameters. Raises: InvalidValueError or DeclarationError."""
+    """Return the group at a setting of the free parameters. Raises: InvalidValueError or DeclarationError."""
     experiment, reading, claims = group
     if not setting:
         return group
@@ -125,7 +124,7 @@ def check_cells(experiment: Experiment, reading: ReadingLike) -> None:
 
 
 def with_settings(reading: ReadingLike, settings: Mapping[str, Any]) -> ReadingLike:
-    """Return the reading with `settings`, numbers or texts. Raises: InvalidValueError."""
+    """Return the reading with `settings`, which are numbers or texts. Raises: InvalidValueError."""
     defaults = reading.params()
     require_parameters(settings, type(defaults))
     values = {name: typed(name, value, defaults) for name, value in settings.items()}
@@ -135,20 +134,20 @@ def with_settings(reading: ReadingLike, settings: Mapping[str, Any]) -> ReadingL
 
 
 def parsed(texts: Sequence[str], option: str = "--set") -> dict[str, str]:
-    """Return the values of texts such as "signal_scale=5" by parameter. Raises: InvalidValueError."""
+    """Return values by parameter from texts such as "signal_scale=5". Raises: InvalidValueError."""
     settings = {}
     for text in texts:
         name, equals, value = (part.strip() for part in text.partition("="))
         if not (name and equals and value):
-            raise InvalidValueError(f"{option} {text} sets nothing: write it as {option} {name or 'NAME'}=5.")
+            raise InvalidValueError(f"{option} {text} has no value. Write it as {option} {name or 'NAME'}=5.")
         if name in settings:
-            raise InvalidValueError(f"{option} {text}: {name} is set already, to {settings[name]}. Set it once.")
+            raise InvalidValueError(f"{option} {text}: {name} is already {settings[name]}. Set it only once.")
         settings[name] = value
     return settings
 
 
 def require_free(name: str, reading: ReadingLike, experiment: Experiment, free: Sequence[str] = ()) -> None:
-    """Raise InvalidValueError for an unknown parameter, or one that the experiment sets, except those `free`."""
+    """Raise InvalidValueError if a parameter is unknown, or if the experiment sets it."""
     fields = reading.params()._fields
     if name not in fields:
         raise InvalidValueError(str(unknown_name("parameter", name, [*fields, *free], type(reading.params()))))
@@ -156,7 +155,7 @@ def require_free(name: str, reading: ReadingLike, experiment: Experiment, free: 
     if len(values) == len(experiment.cells):
         cells = ", ".join(f"{cell!r} sets {shown(value)}" for cell, value in values.items())
         raise InvalidValueError(
-            f"{name} cannot be set: the experiment {experiment.name} decides it in every cell ({cells}), which goes "
-            "before any other choice. Set another parameter, or declare it free in the statement.",
+            f"{name} cannot be set, because every cell of the experiment {experiment.name} sets it ({cells}). Set "
+            "another parameter, or declare this one free in the statement.",
             argument=name,
         )

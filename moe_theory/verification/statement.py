@@ -1,4 +1,4 @@
-"""Statements of papers, each declared in one file with the claims that test it.
+"""Statements of papers. One file declares a statement and the claims that test it.
 
     LEMMA_8 = statement("lemma-8", module=__name__)  # texts: lemma_08.toml next to this module
 
@@ -49,12 +49,12 @@ from moe_theory.verification.texts import (
 from moe_theory.verification.verdict import ID_WORDS, Role, Statement, is_id
 
 F = TypeVar("F", bound=Callable[..., Any])
-Holds = Callable[[Any, Run], Any]  # (dims, run) -> bool, or one a replicate
+Holds = Callable[[Any, Run], Any]  # (dims, run) -> bool, or one bool per replicate
 
 
 @dataclasses.dataclass(frozen=True)
 class Hypothesis:
-    text: str  # "signals are orthogonal"
+    text: str  # such as "signals are orthogonal"
     holds: "Holds"
 
     def __fingerprint__(self) -> Any:
@@ -64,14 +64,14 @@ class Hypothesis:
 @dataclasses.dataclass(frozen=True)
 class Declared(Statement):
     checks: tuple[Hypothesis, ...] = ()
-    judged_under: str = ""  # the paper whose readings its claims have
+    judged_under: str = ""  # the paper whose readings its claims use
     is_of_a_paper: bool = False  # whether a paper's folder declares it
-    paper_numbers: tuple[float, ...] = ()  # numbers of its texts that are the paper's, or follow from others there
-    module: str = ""  # that declares it
-    texts: StatementTexts | None = None  # from the file beside the module
+    paper_numbers: tuple[float, ...] = ()  # numbers in its texts that need no test
+    module: str = ""  # the module that declares it
+    texts: StatementTexts | None = None  # texts in the file next to the module
     holds: Mapping[str, Holds] = dataclasses.field(default_factory=dict)  # tests of hypotheses by id
-    axes: tuple[FreeAxis, ...] = ()  # what it leaves free
-    shared_axes: tuple[FreeAxis, ...] = ()  # likewise, where its claims can vary it
+    axes: tuple[FreeAxis, ...] = ()  # its free parameters
+    shared_axes: tuple[FreeAxis, ...] = ()  # its paper's free parameters, if its claims can vary them
 
     @property
     def plain(self) -> Statement:
@@ -82,7 +82,7 @@ class Declared(Statement):
         claims = [registered()[id] for id in deciding(self) if id in registered()]
         readings = find_paper(self.judged_under).readings if self.judged_under in paper_names() else {}
         first_readings = list(readings.values())[:1]
-        params = []  # of the cells that they read, under their paper's first reading
+        params = []  # parameters of the cells that the claims read, under the first reading
         for claim, reading in itertools.product(claims, first_readings):
             params += [
                 (claim.experiment.dims, reading.params(**claim.experiment.cells[cell]))
@@ -96,10 +96,10 @@ class Declared(Statement):
             raise DeclarationError(f"statement {shortened(self.id)} of {self.paper}: its id must be {ID_WORDS}.")
         if not (self.where and self.says):
             raise DeclarationError(
-                f"statement {self.id} of {self.paper}: give where=... it stands, and claim=... that it makes."
+                f"statement {self.id} of {self.paper}: give where=... (its place) and claim=... (what it states)."
             )
         if (self.paper, self.id) in _DECLARED:
-            raise DeclarationError(f"statement {self.id} of {self.paper} is declared already. Choose another id.")
+            raise DeclarationError(f"statement {self.id} of {self.paper} is already declared. Choose another id.")
         for axis in self.axes:
             if not isinstance(axis, FreeAxis):
                 raise DeclarationError(
@@ -127,21 +127,21 @@ class Declared(Statement):
     ) -> Callable[[F], F]:
         """Return a decorator that registers a claim's measuring function.
 
-        The function takes one run of a selection at a time, or all runs by name if `runs` is an experiment. It returns
-        numbers (B,), or components (V, B). Each role has a method of its name: `LEMMA.charitable("lemma-8.experts",
-        ...)`.
+        The function receives one run of a selection at a time, or all runs by name if `runs` is an experiment. It
+        returns numbers (B,) or components (V, B). Each role is also a method, as in
+        `LEMMA.charitable("lemma-8.experts", ...)`.
 
         Args:
-            id: "lemma-8.experts", without the paper's name in a paper's folder.
+            id: the claim's id. In a paper's folder it omits the paper's name, as in "lemma-8.experts".
             runs: an experiment, or a selection of its cells (`Experiment.over`, `Experiment.together`).
-            criterion: such as `equality(...)`.
-            says: the claim in one sentence. It, `formula` and `where` are for claims without a file of texts.
-            formula, where: LaTeX and place in the paper, if not the statement's.
-            labels: names of the components, if the selection gives none.
-            hypotheses: in addition to the statement's, by id if `paper.toml` has their sentences.
-            instead: id of the claim that holds if this claim does not.
-            exact: whether the claim has no randomness: algebra, enumeration, a constructed instance.
-        Raises: DeclarationError for another role, a claim without a sentence, an incomplete declaration, or a taken id.
+            criterion: a criterion such as `equality(...)`.
+            says: the claim in one sentence. Claims with a file of texts need neither this nor `formula` and `where`.
+            formula, where: the formula in LaTeX and the place in the paper, by default the statement's.
+            labels: names of the components, if the selection has none.
+            hypotheses: further hypotheses, by id if `paper.toml` has their sentences.
+            instead: id of the claim that holds if this one does not.
+            exact: whether the claim has no randomness, as for algebra, enumeration or a constructed instance.
+        Raises: DeclarationError for an unknown role, a missing sentence, an incomplete declaration, or a taken id.
         """
         claim_role = _role_named(role, id)
         selection = runs if isinstance(runs, Selection) else Selection(runs, None)
@@ -192,7 +192,7 @@ class Declared(Statement):
         if says is not None:
             return ClaimTexts(claim=says, formula=formula, where=where)
         if self.texts is None:
-            raise DeclarationError(f"claim {id}: say in one sentence what is claimed, as says=...")
+            raise DeclarationError(f"claim {id}: describe the claim in one sentence, as says=...")
         if id not in self.texts.claims:
             raise DeclarationError(f'claim {id}: the file of the texts lacks [{self.id}.claims."{id}"]. Add it.')
         return self.texts.claims[id]
@@ -202,13 +202,13 @@ class Declared(Statement):
             return ()
         for axis in self.axes:
             require_varies(axis, selection.experiment)
-        if role is Role.FIGURE:  # whose settings are the figure's
+        if role is Role.FIGURE:  # its settings are the figure's
             return self.axes
         runs = selection.experiment, selection.cells
         return (*self.axes, *(axis for axis in self.shared_axes if varies(axis, *runs)))
 
     def also(self, *ids: str, role: str) -> None:
-        """Count claims of other statements as its own, in this role."""
+        """Count claims of other statements as this statement's, in this role."""
         self.roles.update(dict.fromkeys(map(self._whole, ids), Role(role)))
 
     def _whole(self, id: str) -> str:
@@ -217,7 +217,7 @@ class Declared(Statement):
         return f"{self.judged_under}.{id}"
 
 
-VARIED = {Role.CHARITABLE, Role.LITERAL, Role.FIGURE}  # that a statement's free quantities are varied in
+VARIED = {Role.CHARITABLE, Role.LITERAL, Role.FIGURE}  # roles whose claims vary free parameters
 _DECLARED: dict[tuple[str, str], Declared] = {}
 
 
@@ -231,17 +231,17 @@ def statement(
     shared_free: Iterable[FreeAxis] = (),
     **texts: Any,
 ) -> Declared:
-    """Declare a statement of a paper, with texts in the TOML file next to `module`, or as arguments.
+    """Declare a statement of a paper. Its texts are in the TOML file next to `module`, or arguments.
 
     Args:
-        id: unique in its paper: "lemma-8".
-        module: the declaring module, `__name__`, whose folder has the texts unless `claim` is given.
-        hypotheses: in addition to the file's. A claim is INAPPLICABLE under a reading that breaks one.
-        holds: tests of hypotheses by id: `(dims, run)` to a Boolean, or to a Boolean for each replicate.
-        free: free parameters, as axes of `verification.region`, for `challenge`.
-        shared_free: default of `free`.
-        texts: entries of the file: the fields of `verification.texts.StatementTexts` and of `Deciding`.
-    Raises: DeclarationError for an incomplete declaration, or a taken id.
+        id: an id such as "lemma-8", unique in its paper.
+        module: `__name__` of the declaring module. Its folder has the texts unless `claim` is given.
+        hypotheses: hypotheses in addition to the file's. A reading that violates one makes claims INAPPLICABLE.
+        holds: tests of hypotheses by id. `(dims, run)` gives a Boolean, or one for each replicate.
+        free: free parameters for `challenge`, as axes of `verification.region`.
+        shared_free: the paper's free parameters, which are the default of `free`.
+        texts: entries of the file, which are fields of `verification.texts.StatementTexts` and of `Deciding`.
+    Raises: DeclarationError for an incomplete declaration or a taken id.
 
     Examples:
         >>> import moe_theory as mt
@@ -254,7 +254,7 @@ def statement(
         >>> says = "After three rounds the experts have had three tasks."
         >>> @loads.charitable("mine.loads", runs.at("M = 2"), identity(within=1e-9), says=says)
         ... def surplus(run):
-        ...     return abs(run.state.visits.sum(axis=0) - 3.0)  # one number a replicate, (B,)
+        ... return abs(run.state.visits.sum(axis=0) - 3.0) # one number per replicate, (B,)
         >>> mt.verify("continual.loads", readings="quick")[0].status is mt.Status.SUPPORTED
         True
     """
@@ -265,8 +265,8 @@ def statement(
     home = paper_of(module)
     owner = words.paper or home
     if owner is None:
-        problem = f"the module {module or 'that declares it'} is in no paper's folder"
-        raise DeclarationError(f"statement {shortened(id)}: name its paper, as paper=...: {problem}.")
+        problem = f"the module {module or 'that declares it'} is not in a paper's folder"
+        raise DeclarationError(f"statement {shortened(id)}: name its paper as paper=..., because {problem}.")
     checks = tuple(_hypothesis(hypothesis, module, holds) for hypothesis in hypotheses)
     plain = plain_statement(id, owner, module, words, [check.text for check in checks])
     return Declared(
@@ -288,7 +288,7 @@ def _texts_of(id: str, module: str, texts: Mapping[str, Any]) -> StatementTexts:
         return given_texts(id, texts)
     if not module:
         raise DeclarationError(
-            f"statement {shortened(id)}: give claim=..., or module=__name__ where a file has its texts."
+            f"statement {shortened(id)}: give claim=..., or module=__name__ if a file has its texts."
         )
     return statement_texts(module, id)
 
@@ -302,7 +302,7 @@ def _hypothesis(hypothesis: str | Hypothesis, module: str, holds: Mapping[str, H
 
 
 def free_of(statement: Statement) -> tuple[FreeAxis, ...]:
-    """Return the free parameters that all deciding claims can vary, or none if only literal claims decide."""
+    """Return the free parameters that all deciding claims can vary. There are none if only literal claims decide."""
     for paper in {id.partition(".")[0] for id in statement.roles}.intersection(paper_names()):
         find_paper(paper).import_claims()
     claims = [registered()[id] for id in deciding(statement) if id in registered() and statement.roles[id] in DECIDING]
@@ -319,7 +319,7 @@ def bearing(claims: Iterable[str]) -> list[Statement]:
 
 
 def alike(run: Run, numbers: Any) -> np.ndarray:
-    """Return a number, or components (V,), for every replicate: (B,) or (V, B)."""
+    """Return a number or components (V,) repeated for every replicate, (B,) or (V, B)."""
     numbers = np.asarray(numbers, np.float64)
     return np.broadcast_to(numbers[..., None], (*numbers.shape, len(run.replicates)))
 
@@ -331,7 +331,6 @@ def _role_named(role: str, id: str) -> Role:
 
 
 def _ranges_of(criterion: Criterion, function: Callable[..., Any]) -> dict[str, Range]:
-    """Return the ranges of a claim's numbers that are known, by what the numbers are."""
     ranges = {
         "predicted": range_of(criterion.value),
         "scale": range_of(criterion.scale),

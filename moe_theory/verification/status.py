@@ -1,33 +1,34 @@
-"""The status of a statement, derived from its claims' verdicts by role.
+"""The status of a statement, derived from the verdicts on its claims by role.
 
-Under one reading, from the deciding claims, `charitable` and `figure`:
+Under one reading, the deciding claims are `charitable` and `figure`. The status is
 
 1. false, if any is REFUTED,
 2. not judged, if any has no verdict or its code failed,
-3. open, if any is undecided, or if all `competitor` claims are met, by a system without the property that the
-   statement credits, so that the tests cannot tell,
+3. open, if any is undecided, or if all `competitor` claims hold. A competitor lacks the property that the statement
+   credits, so the tests then cannot tell,
 4. vacuous, if all applicable claims are VACUOUS,
-5. holds amended, if they hold and a `literal` claim is REFUTED,
-6. holds, if they hold, one of them not vacuously.
+5. holds amended, if they hold but a `literal` claim is REFUTED,
+6. holds, if they hold and at least one is not vacuous.
 
-A statement with only `literal` claims is false if all of them are REFUTED, and open if only some are. Other roles, and
-counterexamples that do not refute, decide nothing. A reading that breaks all deciding claims' hypotheses gives no
-status, and disagreeing readings give one each. A statement without deciding claims is not testable if no
-computation can decide it, and open if one can, each with a declared reason.
+If a statement has only `literal` claims, it is false if all of them are REFUTED, and open if only some are. Other
+roles, and counterexamples that do not refute, decide nothing. A reading that violates the hypotheses of all deciding
+claims gives no status, and readings that disagree give separate statuses. A statement without deciding claims is not
+testable if computation cannot decide it, and otherwise open. Both need a declared reason.
 
-A statement with a `disproof` is false without a clause that restores it, also if its claims are undecided and under
-untested readings. With such a clause it is amended, also if its claims are undecided.
+A statement with a `disproof` is false unless a clause restores it, and amended if one does. This is so even if its
+claims are undecided, and without a clause also under untested readings.
 
-A search extends the status to the free region. A statement that holds as recorded and breaks elsewhere is amended with
-a declared or found clause without breaks, and else false. A statement that is false as recorded is amended if the
-search has rescued it and found such a clause, unless it has a disproof and declares no clause.
+A search extends the status to the free parameters. A statement that holds at the recorded setting but fails elsewhere
+is amended if a declared or found clause excludes all failures, and otherwise false. A statement that is false at the
+recorded setting is amended if the search found settings where it holds and a clause, unless it has a disproof and
+declares none.
 
 A status is proved if a disproof or proof agrees with the claims. It has a caveat if the proof assumes more than the
-paper. It is exact if the deciding claims have no randomness, or if a single instance refutes. All others are simulated.
+paper. It is exact if the deciding claims have no randomness or a single instance refutes. Others are simulated.
 
-The cause of a false statement is isolated if every `intervention`, which removes the cause, restores the statement, and
-no `suspect`, which removes another cause, does. A disproof exhibits the failing line, and a REFUTED intervention shows
-that the cause is another.
+An `intervention` removes the cause of a false statement, and a `suspect` removes another possible cause. The cause is
+isolated if every intervention restores the statement and no suspect does. A disproof exhibits the failing line. A
+REFUTED intervention shows that the cause is different.
 """
 
 import dataclasses
@@ -41,25 +42,25 @@ from moe_theory.verification.texts import PaperTexts, paper_texts
 from moe_theory.verification.verdict import Role, Statement, Status, Verdict
 
 DECIDING = {Role.CHARITABLE, Role.FIGURE}
-_INSTANCES = {"identity", "counterexample"}  # kinds that one instance refutes
+_INSTANCES = {"identity", "counterexample"}  # kinds that a single instance can refute
 _MET = {Status.SUPPORTED, Status.VACUOUS}
 
 
 class StatementStatus(enum.StrEnum):
     HOLDS = "holds"
-    AMENDED = "holds amended"  # with a correction, or a hypothesis that the paper leaves out
+    AMENDED = "holds amended"  # true with a correction or an extra hypothesis
     FALSE = "false"
-    VACUOUS = "vacuous"  # true of anything
-    OPEN = "open"  # not decided by the runs
-    NOT_JUDGED = "not judged"  # a claim that decides it was not run to a verdict
+    VACUOUS = "vacuous"  # trivially true
+    OPEN = "open"  # the runs do not decide
+    NOT_JUDGED = "not judged"  # a deciding claim has no verdict
     NOT_TESTABLE = "not testable"
 
 
 class Cause(enum.StrEnum):
-    """Evidence for the cause in a statement's `why`, the strongest first."""
+    """Evidence for the cause in a statement's `why`, from the strongest to the weakest."""
 
-    REFUTED = "not the cause"  # without it the statement fails as well
-    ISOLATED = "isolated"  # without it the statement holds, and without others it does not
+    REFUTED = "not the cause"  # without it the statement still fails
+    ISOLATED = "isolated"  # without it the statement holds, but not without other causes
     EXHIBITED = "exhibited by the disproof"
     NOT_ISOLATED = "not isolated"
 
@@ -67,10 +68,10 @@ class Cause(enum.StrEnum):
 @dataclasses.dataclass(frozen=True)
 class Finding:
     status: StatementStatus
-    known: str = ""  # proved, exact or simulated; nothing where it is open, not judged or not testable
+    known: str = ""  # proved, exact or simulated. Empty if it is open, not judged or not testable
     decided_by: tuple[str, ...] = ()  # ids of the claims
-    judged: tuple[str, ...] = ()  # ids of its claims that have a verdict
-    cause: Cause | None = None  # of a false statement
+    judged: tuple[str, ...] = ()  # ids of its claims with a verdict
+    cause: Cause | None = None  # cause of a false statement
 
     @property
     def words(self) -> str:
@@ -87,24 +88,22 @@ _TRUE = {StatementStatus.HOLDS, StatementStatus.AMENDED}
 @dataclasses.dataclass(frozen=True)
 class Judged:
     statement: Statement
-    by_reading: dict[str, Finding]  # by the setting of its verdicts; none where no claim of it was judged
+    by_reading: dict[str, Finding]  # by the setting of its verdicts. Empty if it has no verdicts
     broken: tuple[str, ...] = ()  # settings in which its hypotheses fail
-    search: Challenge | None = None  # of its region, where it was searched
+    search: Challenge | None = None  # search of its free parameters, if there is one
 
     @property
     def fails(self) -> bool:
-        """True if it is false or vacuous, under every reading."""
         return self.finding is not None and self.finding.status in {StatementStatus.FALSE, StatementStatus.VACUOUS}
 
     @property
     def missing(self) -> list[str]:
-        """Deciding claims without any test."""
         judged = set(itertools.chain.from_iterable(finding.judged for finding in self.by_reading.values()))
         return [id for id in deciding(self.statement) if id not in judged]
 
     @property
     def finding(self) -> Finding | None:
-        """Common finding of all readings, or None if they differ or break the hypotheses."""
+        """The common finding of all readings, or None if they differ or violate the hypotheses."""
         findings = list(self.by_reading.values())
         if not findings:
             if self.broken and not (self.statement.untestable or self.statement.undecided):
@@ -118,13 +117,13 @@ class Judged:
 
     @property
     def cause(self) -> Cause | None:
-        """Evidence on the cause of a false statement, under the reading with the strongest."""
+        """The strongest evidence of any reading on the cause of a false statement."""
         causes = {finding.cause for finding in self.by_reading.values()}
         return next((cause for cause in Cause if cause in causes), None)
 
     @property
     def words(self) -> str:
-        """ "false (exact)", or "false under unit-signal, holds under strong-signal"."""
+        """The status in words, such as "false (exact)" or "false under unit-signal, holds under strong-signal"."""
         parts = [] if self.finding is None else [self.finding.words]
         for status in () if parts else StatementStatus:
             readings = [reading for reading, finding in self.by_reading.items() if finding.status is status]
@@ -136,7 +135,6 @@ class Judged:
 
 
 def judged(statement: Statement, verdicts: Iterable[Verdict], search: Challenge | None = None) -> Judged:
-    """Return the statement's status by reading, from verdicts and a search."""
     by_reading: dict[str, dict[str, Verdict]] = {}
     for verdict in verdicts:
         if verdict.claim in statement.roles:
@@ -149,7 +147,7 @@ def judged(statement: Statement, verdicts: Iterable[Verdict], search: Challenge 
 
 
 def deciding(statement: Statement) -> list[str]:
-    """Return the ids of the deciding claims: charitable and figure, else literal."""
+    """Return the ids of the deciding claims, which are the charitable and figure claims or else the literal ones."""
     ids = [id for id, role in statement.roles.items() if role in DECIDING]
     return ids or [id for id, role in statement.roles.items() if role is Role.LITERAL]
 
@@ -157,7 +155,7 @@ def deciding(statement: Statement) -> list[str]:
 def find(
     statement: Statement, verdicts: Mapping[str, Verdict], search: Challenge | None = None, reading: str = ""
 ) -> Finding | None:
-    """Return the status under a reading, or None if hypotheses fail."""
+    """Return the status under a reading, or None if its hypotheses fail."""
     finding = _find(statement, verdicts)
     if finding is not None and search is not None and search.flips_under(reading):
         is_restored = search.restores(reading)
@@ -190,7 +188,6 @@ def _broken(statement: Statement, finding: Finding | None) -> Finding | None:
 
 
 def _status_without_claims(statement: Statement) -> StatementStatus:
-    """Return the status of a statement that no verdict decides."""
     if statement.untestable:
         return StatementStatus.NOT_TESTABLE
     if statement.undecided:
@@ -202,7 +199,7 @@ def _find(statement: Statement, verdicts: Mapping[str, Verdict]) -> Finding | No
     ids = deciding(statement)
     if not ids:
         return Finding(_status_without_claims(statement))
-    papers = {id.partition(".")[0] for id in verdicts}  # another paper's claims have other readings
+    papers = {id.partition(".")[0] for id in verdicts}  # claims of another paper have other readings
     missing = [id for id in ids if id not in verdicts and id.partition(".")[0] in papers]
     deciders = [verdicts[id] for id in ids if id in verdicts]
     telling = []
@@ -263,15 +260,14 @@ def listed(words: Sequence[str]) -> str:
 
 
 def premises_of(name: str) -> tuple[str, ...]:
-    """Return the names of the statements that a statement's proof uses."""
     paper, _, id = name.partition(".")
     return tuple(f"{paper}.{premise}" for premise in texts_of(paper).premises.get(id, ()))
 
 
 def failing_premises(judgements: Sequence[Judged]) -> dict[str, tuple[str, ...]]:
-    """Return the premises of each statement's proof that are false or vacuous, by the statement's name.
+    """Return by statement's name the premises of its proof that are false or vacuous.
 
-    The proof then fails, but the statement may hold for another reason.
+    Then the proof fails, but the statement may still hold for another reason.
     """
     names = [judgement.statement.name for judgement in judgements]
     failing = {judgement.statement.name for judgement in judgements if judgement.fails}

@@ -1,8 +1,8 @@
-"""Texts of statements for readers, in TOML files next to the declaring modules.
+"""Texts of statements for readers, from TOML files next to the declaring modules.
 
-`lemma_08.toml` is next to `lemma_08.py`, `statements.toml` next to an `__init__.py`. Each statement has a table under
-its id, with a table `decides` and a table for each claim under its full id. `paper.toml` has shared texts, and strings
-are Markdown with LaTeX.
+`lemma_08.toml` is next to `lemma_08.py`, and `statements.toml` is next to an `__init__.py`. Each statement has a table
+under its id, which has a table `decides` and a table for each claim under its full id. `paper.toml` has shared texts.
+Strings are Markdown with LaTeX.
 """
 
 import functools
@@ -23,71 +23,69 @@ T = TypeVar("T", bound="TextTable")
 
 
 class TextTable(pydantic.BaseModel):
-    """A table of a text file, where unknown entries are errors."""
+    """A table in a text file. Unknown entries are errors."""
 
     model_config = pydantic.ConfigDict(extra="forbid", frozen=True, strict=True, str_strip_whitespace=True)
 
 
 class ClaimTexts(TextTable):
-    claim: str  # in one sentence
+    claim: str  # the claim in one sentence
     note: str = ""
-    formula: str = ""  # the statement's unless given, or the correction's for a claim of what is true instead
-    where: str = ""  # the statement's unless given
+    formula: str = ""  # by default that of the statement, or of the correction if the role is `corrected`
+    where: str = ""  # by default the statement's
 
 
 class Deciding(TextTable):
-    """Entries that decide a statement's status: files in the folder, and two texts."""
+    """Entries that decide a statement's status, which are files in the folder and three texts."""
 
-    proof: str = ""  # file in `proofs`: it holds, or it is vacuous
-    disproof: str = ""  # likewise: the sentence as printed is violated by an example
-    derivation: str = ""  # likewise, of the correction
+    proof: str = ""  # file in `proofs`: the statement holds or is vacuous
+    disproof: str = ""  # file in `proofs`: an example violates the printed sentence
+    derivation: str = ""  # file in `proofs`: the correction holds
     counterexample: str = ""  # file in `counterexamples`
-    condition: str = ""  # at most two inequalities under which it holds, where it does not as printed
+    condition: str = ""  # one or two inequalities under which it holds, if it is false as printed
     untestable: str = ""  # why computation cannot decide it
-    undecided: str = ""  # why our claims do not decide it, and what would
+    undecided: str = ""  # why our claims do not decide it, and what would decide it
 
 
 class StatementTexts(TextTable):
-    where: str  # "Lemma 8, Eq. (32)"
+    where: str  # such as "Lemma 8, Eq. (32)"
     claim: str
-    like: str = ""  # id of a statement of the file whose words serve where this table has none
+    like: str = ""  # id of a statement in the file whose texts are the default
     formula: str = ""
-    paper: str = ""  # whose statement it is, where another paper's folder tests it
+    paper: str = ""  # the statement's paper, if another paper's folder tests it
     hypotheses: list[str] = []  # ids
     why: str = ""
     example: str = ""
     correction: str = ""
     correction_formula: str = ""
     note: str = ""
-    paper_numbers: list[float] = []  # numbers of these texts that are the paper's, or follow from others beside them
+    paper_numbers: list[float] = []  # numbers in these texts that are the paper's, or follow from other numbers in them
     decides: Deciding = Deciding()
     claims: dict[str, ClaimTexts] = {}
 
 
-SHARED = ("formula", "why", "example", "correction", "correction_formula", "note")  # what `like` takes over
+SHARED = ("formula", "why", "example", "correction", "correction_formula", "note")  # texts that `like` takes over
 
 
 class PaperTexts(TextTable):
-    order: list[str] = []  # modules, in the order of their claims in reports
-    all: list[str] = []  # ids of the hypotheses of every statement
+    order: list[str] = []  # modules, in the order of reports
+    all: list[str] = []  # ids of the hypotheses that every statement has
     hypotheses: dict[str, str] = {}  # sentences by id
-    premises: dict[str, list[str]] = {}  # ids of the statements that a statement's proof uses, the main one first
-    assumes: dict[str, list[str] | str] = {}  # hypotheses that each file of `proofs` uses, or why it needs none
+    premises: dict[str, list[str]] = {}  # ids of statements that a statement's proof uses, first the main one
+    assumes: dict[str, list[str] | str] = {}  # hypotheses of each file in `proofs`, or why it needs none
     conflicts: list[dict[Literal["one", "other"], list[str]]] = []  # ids of statements that cannot all be true
 
 
 def statement_texts(module: str, id: str) -> StatementTexts:
-    """Return the texts of a module's statement. Raises: DeclarationError, with file and key."""
+    """Return the texts of a module's statement. Raises: DeclarationError, naming file and key."""
     home = _home(module)
     if home is None:
         raise DeclarationError(
-            f"statement {id}: module={module} is no file, so that no file stands next to it. Give claim=... instead."
+            f"statement {id}: module={module} is not a file, so it has no text file next to it. Give claim=... instead."
         )
     path = home.with_name("statements.toml") if home.stem == "__init__" else home.with_suffix(".toml")
     if not path.is_file():
-        raise DeclarationError(
-            f"{path} is missing, which has the texts of the statements. Write it, or give claim=... to `statement`."
-        )
+        raise DeclarationError(f"the file of texts {path} is missing. Write it, or pass claim=... to `statement`.")
     tables = _tables(path)
     if id not in tables:
         raise DeclarationError(f"{path}: {unknown_name('statement', id, tables)} Add a table [{id}].")
@@ -101,7 +99,7 @@ def given_texts(id: str, texts: Mapping[str, Any]) -> StatementTexts:
 
 
 def paper_texts(module: str) -> PaperTexts:
-    """Return the texts of `paper.toml` in a module's folder, if any. Raises: DeclarationError."""
+    """Return the texts of `paper.toml` in a module's folder, if it exists. Raises: DeclarationError."""
     home = _home(module)
     if home is None:
         return PaperTexts()
@@ -109,15 +107,15 @@ def paper_texts(module: str) -> PaperTexts:
 
 
 def sentence_of(paper: PaperTexts, module: str, hypothesis: str) -> str:
-    """Return the sentence of a hypothesis in `paper.toml`. Raises: DeclarationError without it."""
+    """Return the sentence of a hypothesis in `paper.toml`. Raises: DeclarationError if it is missing."""
     sentences = paper.hypotheses
     if hypothesis not in sentences:
-        raise DeclarationError(f"paper.toml beside {module}: {unknown_name('hypothesis', hypothesis, sentences)}")
+        raise DeclarationError(f"paper.toml next to {module}: {unknown_name('hypothesis', hypothesis, sentences)}")
     return sentences[hypothesis]
 
 
 def plain_statement(id: str, paper: str, module: str, texts: StatementTexts, hypotheses: Sequence[str]) -> Statement:
-    """Return a module's statement with texts, without claims and free parameters."""
+    """Return a module's statement with its texts, but without claims and free parameters."""
     folder = folder_of(module)
     decides = texts.decides
     return Statement(
@@ -143,7 +141,7 @@ def plain_statement(id: str, paper: str, module: str, texts: StatementTexts, hyp
 
 
 def claim_words(texts: ClaimTexts, statement: Statement, judged_under: str, role: str) -> dict[str, str]:
-    """Return `where`, `statement` and `formula` of a `Claim` in a role for a statement."""
+    """Return `where`, `statement` and `formula` of a `Claim` with a role for a statement."""
     place = statement.where if statement.paper == judged_under else f"{statement.paper}, {statement.where}"
     formula = statement.formula
     if role == Role.CORRECTED:
@@ -162,9 +160,9 @@ def import_statements(package: str) -> None:
 
 
 def folder_of(module: str) -> str:
-    """Return the package that contains a module, or is it, or "", without imports."""
+    """Return the package that contains a module or is the module, or "". Nothing is imported."""
     home = _home(module)
-    is_file_alone = module in sys.modules and not hasattr(sys.modules[module], "__path__")  # run by itself
+    is_file_alone = module in sys.modules and not hasattr(sys.modules[module], "__path__")  # run as a single file
     if home is not None and home.stem == "__init__" and not is_file_alone:
         return module
     return module.rpartition(".")[0]
@@ -213,7 +211,7 @@ def _shared(path: Path) -> PaperTexts:
 def _parsed(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:  # ValueError: no TOML, or not UTF-8
+    except (OSError, ValueError) as error:  # ValueError: not TOML, or not UTF-8
         raise DeclarationError(f"{path}: {error}. Correct the file.") from None
 
 

@@ -1,6 +1,6 @@
-"""A user's own algorithm in place of a paper's: the same claims on the same runs.
+"""A user's algorithm in place of a paper's, tested by the same claims on the same runs.
 
-Claims do not apply if their runs begin at states of the paper's algorithm, are measured, or remove a part of it.
+A claim does not apply if its runs start from states of the paper's algorithm, are measured, or lack a part of it.
 """
 
 import dataclasses
@@ -17,38 +17,36 @@ from moe_theory.verification.claim import Claim, Experiment, registered
 from moe_theory.verification.statement import declared
 from moe_theory.verification.verdict import Role, Statement
 
-Parts = Mapping[str, Any]  # such as a router, by the names that a paper's `system` has for them
+Parts = Mapping[str, Any]  # parts such as a router, by their names in the paper's `system`
 TAKES_AWAY = {Role.INTERVENTION, Role.SUSPECT, Role.COMPETITOR}
-WAY_OUT = "Write it as FILE:NAME, where NAME = dict(router=...) in the file, or another part of a paper's `system`."
+WAY_OUT = "Write FILE:NAME, where the file sets NAME = dict(router=...), or another part of a paper's `system`."
 
 
 class Variant(NamedTuple):
     place: str  # "FILE:NAME"
-    name: str  # as reports have it
+    name: str  # name in reports
     parts: Parts
 
 
 def variant_of(system: str | Parts) -> Variant:
-    """Return the parts that "FILE:NAME" names, or the given parts."""
     if not isinstance(system, str):
         return Variant("FILE:NAME", "+".join(system), _checked("system", system))
     if not is_place(system):
-        raise InvalidValueError(f"--system {system} names no parts. {WAY_OUT}")
+        raise InvalidValueError(f"--system {system} does not name parts. {WAY_OUT}")
     path, _, name = system.rpartition(":")
     home = module_name(Path(path))
-    if all(claim.module != home for claim in registered().values()):  # else it has been run, by --module
+    if all(claim.module != home for claim in registered().values()):  # otherwise --module has already run the file
         run_file(Path(path), "--system")
     return Variant(system, name, _checked(f"--system {system}", vars(sys.modules[home]).get(name)))
 
 
 def _checked(source: str, parts: Any) -> Parts:
     if not isinstance(parts, Mapping) or not parts or not all(isinstance(name, str) for name in parts):
-        raise InvalidValueError(f"{source}: {shortened(parts)} has no parts by name. {WAY_OUT}")
+        raise InvalidValueError(f"{source}: {shortened(parts)} is not a mapping of names to parts. {WAY_OUT}")
     return parts
 
 
 def require_parts(variant: Variant, experiments: Iterable[Experiment]) -> None:
-    """Refuse parts that no experiment's algorithm has."""
     systems = itertools.chain.from_iterable(map(experiment.system_of, experiment.cells) for experiment in experiments)
     every = list(map(parts_of, systems))
     names = set().union(*every)
@@ -59,30 +57,29 @@ def require_parts(variant: Variant, experiments: Iterable[Experiment]) -> None:
             if callable(printed_part) and not callable(part):
                 function = f"{printed_part.__module__}.{printed_part.__name__}"
                 raise InvalidValueError(
-                    f"{name}={shortened(part)} must be a function, like {function}, which the paper's algorithm "
-                    "has. Change it, or leave it out.",
+                    f"{name}={shortened(part)} must be a function, like the paper's {function}. Change {name}.",
                     argument=name,
                 )
 
 
 def of_own(claim: Claim, variant: Variant) -> Experiment:
-    """Return the claim's experiment with a user's parts. Raises: DeclarationError if they do not suit it."""
+    """Return the claim's experiment with a user's parts. Raises: DeclarationError if the parts do not suit it."""
     experiment = claim.experiment
     roles = {declaration.roles[claim.id] for declaration in declared() if claim.id in declaration.roles}
     if roles and roles <= TAKES_AWAY:
-        raise DeclarationError(f"as {min(roles)} it takes something away from the printed algorithm")
+        raise DeclarationError(f"as {min(roles)} it removes a part of the printed algorithm")
     if claim.is_computed:
-        raise DeclarationError("it is computed, and not run")
+        raise DeclarationError("it is computed without runs")
     if experiment.start is not None:
-        raise DeclarationError("its runs begin at states of the printed algorithm")
+        raise DeclarationError("its runs start from states that the printed algorithm produced")
     if experiment.measured is not None and not experiment.measured.runs_systems:
-        raise DeclarationError("its runs are measured, and not simulated")
+        raise DeclarationError("its runs are measured, not simulated")
     systems = {cell: rebuilt(system, variant.parts) for cell, system in experiment.systems.items()}
     return dataclasses.replace(experiment, system=rebuilt(experiment.system, variant.parts), systems=systems)
 
 
 def as_asked(statement: Statement) -> Statement:
-    """Return the statement without texts and proofs on the printed algorithm."""
+    """Return the statement without its texts and proofs, which are about the printed algorithm."""
     texts = ("why", "instance", "corrected", "corrected_formula", "note", "witness", "amendment")
     proofs = ("disproof", "proof", "derivation")
     return dataclasses.replace(statement, **dict.fromkeys(texts, ""), **dict.fromkeys(proofs), free=[])

@@ -21,13 +21,13 @@ from moe_theory.verification.records import Count, Flag, JsonRecord, Number, rea
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SLOWEST_FALL = 0.05  # exponent of decay below which a probability does not tend to 0: a fifth in two decades
-AS_RECORDED = "as recorded"  # at the end of the reason of a published verdict among new ones
-OWN_SYSTEM = "system="  # in the name of a reading, before an algorithm of one's own
+SLOWEST_FALL = 0.05  # a probability that decays with a smaller exponent (a fifth in two decades) does not tend to 0
+AS_RECORDED = "as recorded"  # end of the reason of a published verdict among new ones
+OWN_SYSTEM = "system="  # in a reading's name, before the user's algorithm
 LONGEST_ID = 120  # characters
 ID_WORDS = (
-    f"of lower-case letters and digits, joined by single hyphens and dots, and at most {LONGEST_ID} characters long, "
-    "such as mine.lemma-4: files are named after it"
+    f"made of lower-case letters and digits, joined by single hyphens and dots, and at most {LONGEST_ID} characters "
+    "long, such as mine.lemma-4, because it is also a file's name"
 )
 
 LIMITS = ("limit_probability", "limit_rate")  # kinds of claims
@@ -38,17 +38,17 @@ def is_id(text: str) -> bool:
 
 
 class Status(enum.StrEnum):
-    """Status of a verdict."""
+    """The status of a verdict."""
 
-    SUPPORTED = "SUPPORTED"  # shown within its margin; not merely "not refuted"
+    SUPPORTED = "SUPPORTED"  # shown to hold within its margin
     REFUTED = "REFUTED"  # shown to fail by more than its margin
     INCONCLUSIVE = "INCONCLUSIVE"  # the replicates do not decide
-    VACUOUS = "VACUOUS"  # holds, but lies above what is trivially true
-    INAPPLICABLE = "INAPPLICABLE"  # an assumption of the statement does not hold in this setting
+    VACUOUS = "VACUOUS"  # holds, but so does a trivial bound
+    INAPPLICABLE = "INAPPLICABLE"  # an assumption of the statement fails in this setting
     ERROR = "ERROR"  # the claim's own code failed
 
 
-# Fields of a verdict that records keep. What a claim itself says is not repeated.
+# Fields of a verdict in records, which omit the claim's own fields.
 FIELDS = tuple(
     "claim reading data status reason replicates at predicted observed standard_error interval margin error is_exact "
     "stopped command doubt trend".split()
@@ -56,26 +56,26 @@ FIELDS = tuple(
 
 
 class Role(enum.StrEnum):
-    """Role of a claim for its statement."""
+    """The role of a claim for its statement."""
 
-    CHARITABLE = "charitable"  # its most favourable reading: any constant, the limit taken, its hypotheses met
-    LITERAL = "literal"  # as printed, with constants 1, at the paper's own parameters
+    CHARITABLE = "charitable"  # the most favourable reading, with any constant, in the limit, under its hypotheses
+    LITERAL = "literal"  # as printed, with constants 1, at the paper's parameters
     STEP = "step"  # an equation inside a proof
     FIGURE = "figure"  # a sentence about a figure
-    INTERVENTION = "intervention"  # the statement with the cause that `why` names taken away, which brings it back
-    SUSPECT = "suspect"  # the statement with another cause taken away, which does not
-    COMPETITOR = "competitor"  # the statement of something that lacks what it credits, which ought to fail
-    CORRECTED = "corrected"  # what holds instead
-    OURS = "ours"  # what the paper does not say
+    INTERVENTION = "intervention"  # the statement without the cause in `why`, which should restore it
+    SUSPECT = "suspect"  # the statement without another cause, which should not restore it
+    COMPETITOR = "competitor"  # the statement for a system without the property that it credits, which should fail
+    CORRECTED = "corrected"  # what is true instead
+    OURS = "ours"  # not in the paper
 
 
 class Stop(enum.StrEnum):
-    """Reason why no more replicates were taken."""
+    """The reason why sampling stopped."""
 
     DECIDED = "decided"
     REPLICATES = "replicates"  # the replicate limit was reached
-    BUDGET = "budget"  # the time was up
-    FAILED = "failed"  # the claim's own code
+    BUDGET = "budget"  # the time is over
+    FAILED = "failed"  # the claim's own code failed
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,10 +85,10 @@ class Curve(JsonRecord):
     labels: list[str]
     predicted: list[Number]
     observed: list[Number]
-    low: list[Number]  # simultaneous interval of observed - predicted
+    low: list[Number]  # simultaneous intervals of observed - predicted
     high: list[Number]
-    margin: list[Number]  # what observed - predicted may exceed 0 by, in its own unit
-    abscissa: list[Number] | None = None  # of a rate: x at the components
+    margin: list[Number]  # most that observed - predicted may exceed 0, in the same unit
+    abscissa: list[Number] | None = None  # for a rate, x of the components
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,8 +96,8 @@ class Look(JsonRecord):
     """One interim analysis of a sequential test, at its share of the error."""
 
     replicates: Count
-    at: str  # the component that decides, or comes nearest to deciding otherwise
-    estimate: Number  # of observed - predicted there
+    at: str  # the component that decides, or is closest to the opposite decision
+    estimate: Number  # observed - predicted there
     low: Number
     high: Number
     error: Number
@@ -105,9 +105,9 @@ class Look(JsonRecord):
 
 @dataclasses.dataclass(frozen=True)
 class Trend(JsonRecord):
-    """Frequency of failures two decades before a limit's end, or the slope's change over them, with its interval."""
+    """The frequency of failures two decades before a limit's end, or the change of the slope, with its interval."""
 
-    at: str  # the component; empty for a change
+    at: str  # the component, empty for a change
     value: Number
     low: Number
     high: Number
@@ -115,11 +115,11 @@ class Trend(JsonRecord):
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Verdict(Shown, JsonRecord):
-    """Verdict on a claim under one reading, or several with the same parameters.
+    """A verdict on a claim under one reading, or under several with the same parameters.
 
-    Numbers are of the component `at`, which decides or is nearest to the opposite decision. The interval is of observed
-    - predicted, simultaneous over components, at the last analysis's error. `error` is the verdict's, spent over all
-    interim analyses.
+    Numbers are for the component `at`, which decides or is closest to the opposite decision. The interval is for
+    observed - predicted, simultaneous over components, at the error of the last analysis. `error` is the verdict's
+    error for all interim analyses.
     """
 
     claim: str
@@ -129,41 +129,41 @@ class Verdict(Shown, JsonRecord):
     kind: str
     reading: str
     status: Status
-    reason: str  # what no number says: a hypothesis that fails, a message of the claim's own code
+    reason: str  # a failing hypothesis, or an error message of the claim's code
     replicates: Count
-    command: str  # reproduces this verdict
+    command: str  # command that repeats this verdict
     formula: str = ""  # LaTeX
     at: str = ""
     predicted: Number = math.nan
     observed: Number = math.nan
     standard_error: Number = math.nan
     interval: tuple[Number, Number] = (math.nan, math.nan)
-    interval_kind: str = ""  # in words, the method and its caveats
-    is_exact: Flag = False  # whether the interval is exact, or asymptotic
+    interval_kind: str = ""  # the method and its caveats in words
+    is_exact: Flag = False  # whether the interval is exact and not asymptotic
     margin: Number = math.nan
-    error: Number = math.nan  # probability of a false verdict; asymptotic where the interval is
-    # What would have been refuted with probability 0.9 at the last look; of an identity, the frequency of violations
-    # that would have shown one with probability 1 - error.
+    error: Number = math.nan  # probability of a false verdict, asymptotic if the interval is
+    # Smallest deviation that the last analysis would have refuted with probability 0.9. For an identity, the frequency
+    # of violations at which one appears with probability 1 - error.
     smallest_discrepancy: Number = math.nan
-    trivial: Number = math.nan  # where it is VACUOUS, the bound that holds anyway
+    trivial: Number = math.nan  # if VACUOUS, the bound that holds trivially
     stopped: Stop = Stop.REPLICATES
     looks: list[Look] = dataclasses.field(default_factory=list)
     replaced_by: str | None = None
     curve: Curve | None = None
-    side: str | None = None  # of a probability or a rate: at_most, at_least or, of a rate, equal
-    data: str = ""  # the data set that the runs are on, where it is not drawn by the package
-    is_computed: Flag = False  # whether nothing random enters: algebra, enumeration, a constructed instance
-    also: list[str] = dataclasses.field(default_factory=list)  # further readings, with the same parameters
-    doubt: str = ""  # why there is no interval, or why it decides nothing
-    trend: Trend | None = None  # of a limit
+    side: str | None = None  # at_most or at_least for a probability or a rate, or equal for a rate
+    data: str = ""  # the data set of its runs, unless the package draws the data
+    is_computed: Flag = False  # whether the claim has no randomness, as for algebra or enumeration
+    also: list[str] = dataclasses.field(default_factory=list)  # further readings with the same parameters
+    doubt: str = ""  # why there is no interval, or why the interval does not decide
+    trend: Trend | None = None  # for a limit
 
     LATER: ClassVar[tuple[str, ...]] = ("doubt", "trend")
 
     @property
     def unseen(self) -> float:
-        """Largest frequency of an event that all replicates may have missed, at the verdict's error.
+        """The largest frequency of an event that all replicates may have missed, at the verdict's error.
 
-        It is NaN if the interval accounts for the event, or without randomness.
+        It is NaN if the interval accounts for such events, or if the claim has no randomness.
         """
         if self.is_exact or self.is_computed or not self.replicates:
             return math.nan
@@ -171,14 +171,14 @@ class Verdict(Shown, JsonRecord):
 
     @property
     def own_system(self) -> str:
-        """Name of the tested algorithm of the user, empty for a paper's."""
+        """The name of the user's tested algorithm, or "" for a paper's."""
         return self.reading.partition(f", {OWN_SYSTEM}")[2]
 
     @property
     def violation(self) -> float:
-        """Excess of the claim over its margin, in margins: negative within the margin, NaN without numbers.
+        """The excess over the margin, in margins. It is negative within the margin, and NaN without numbers.
 
-        For a margin of 0 the unit is a probability, or a replicate's standard deviation.
+        If the margin is 0, the unit is a probability or a replicate's standard deviation.
         """
         difference = self.observed - self.predicted
         margin = self.margin
@@ -195,23 +195,23 @@ class Verdict(Shown, JsonRecord):
 
     @property
     def settings(self) -> list[str]:
-        """Its readings, each with its data set, if any."""
+        """The verdict's readings, each with its data set if it has one."""
         place = f" on {self.data}" if self.data else ""
         return [f"{reading}{place}" for reading in (self.reading, *self.also)]
 
     @property
     def setting(self) -> str:
-        """Its settings, in words."""
+        """The verdict's settings, in words."""
         return " and ".join(self.settings)
 
     @property
     def record(self) -> dict[str, Any]:
-        """The fields that a record has."""
+        """The verdict's fields in a record."""
         fields = self.to_json()
         return {name: fields[name] for name in FIELDS if name not in self.LATER or fields[name]}
 
     def held_for(self, settings: Container[str]) -> "Verdict":
-        """Return the verdict for its readings among these settings."""
+        """Return the verdict restricted to those of its readings that are among these settings."""
         readings = [
             reading
             for reading, setting in zip((self.reading, *self.also), self.settings, strict=True)
@@ -221,7 +221,7 @@ class Verdict(Shown, JsonRecord):
         return dataclasses.replace(self, reading=readings[0], also=readings[1:], command=command)
 
     def row(self) -> dict[str, Any]:
-        """Return the row of `Verdicts.to_frame`, with observed - predicted as the difference."""
+        """Return the row of `Verdicts.to_frame`. The difference is observed - predicted."""
         names = ("claim", "status", "observed", "predicted", "margin", "replicates", "kind", "at", "where")
         facts: dict[str, Any] = {name: getattr(self, name) for name in names}
         for end, difference in zip(("low", "high"), self.interval, strict=True):
@@ -233,9 +233,9 @@ class Verdict(Shown, JsonRecord):
         return f"<Verdict {self.claim} under {self.setting}: {self.status}, {shortest(words)}>"
 
     def plot(self) -> "Figure":
-        """Return the report's figure: observed against predicted over the components.
+        """Return the report's figure, which shows observed and predicted values of the components.
 
-        Raises: InvalidValueError for a verdict without numbers, such as an ERROR.
+        Raises: InvalidValueError if the verdict has no numbers, like an ERROR.
         """
         return pages().plot(self)
 
@@ -244,7 +244,7 @@ class Verdict(Shown, JsonRecord):
         return plain(dataclasses.asdict(self) | {"unseen": self.unseen})
 
 
-FACTS = ("paper", "where", "statement", "formula", "kind", "side", "replaced_by", "is_computed")  # of a claim
+FACTS = ("paper", "where", "statement", "formula", "kind", "side", "replaced_by", "is_computed")  # a claim's own fields
 BLANK = Verdict("", "", "", "", "", "", Status.INCONCLUSIVE, "", 0, "").to_json()
 
 
@@ -254,30 +254,28 @@ def verdict_of(declared: Any, **outcome: Any) -> Verdict:
 
 
 def whole_verdict(claim: Any, record: Mapping[str, Any]) -> Verdict:
-    """Return the verdict of a record, with its claim's facts. Raises: DamagedError, or KeyError for a lacking field."""
+    """Return the verdict in a record, with its claim's facts. Raises: DamagedError, or KeyError for a missing field."""
     fields = {name: record[name] for name in FIELDS if name not in Verdict.LATER or name in record}
     return read_record(Verdict, BLANK | {name: getattr(claim, name) for name in FACTS} | fields)
 
 
 @dataclasses.dataclass(frozen=True)
 class Proof(JsonRecord):
-    """A short proof, checkable by hand, and its program in exact arithmetic."""
+    """A short proof that can be checked by hand, and its program in exact arithmetic."""
 
     path: str  # "package:proofs/NAME.py"
     title: str
     text: list[str]  # paragraphs
-    robust: str  # what it does not depend on
-    objection: str  # an author's, with the answer
-    caveat: str  # the hypothesis that the paper does not make; empty where there is none
+    robust: str  # what the proof does not depend on
+    objection: str  # a possible objection of the authors, with an answer
+    caveat: str  # a hypothesis that the paper does not make, or ""
 
     @classmethod
     def of(cls, path: str) -> "Proof":
-        """Return the proof in a file's docstring: title, and paragraphs, also after "Robust:", "Objection:" or
-        "Caveat:".
-        """
+        """Return the proof in a file's docstring, including paragraphs after "Robust:", "Objection:" and "Caveat:"."""
         _, *opened = source_of(path).split('"""', 2)
         if len(opened) < 2:
-            raise DeclarationError(f"{path} has no docstring: begin it with the proof's title and text.")
+            raise DeclarationError(f"{path} has no docstring. Begin the file with the proof's title and text.")
         title, *parts = (" ".join(paragraph.split()) for paragraph in inspect.cleandoc(opened[0]).split("\n\n"))
         marked = {"Robust": "", "Objection": "", "Caveat": ""}
         text = list(itertools.takewhile(lambda part: not _MARK.match(part), parts))
@@ -285,8 +283,8 @@ class Proof(JsonRecord):
             mark, _, words = part.partition(": ")
             if marked.get(mark, "given"):
                 raise DeclarationError(
-                    f"{path}: {shortened(part)} must begin with one of {', '.join(marked)} and a colon, each of which "
-                    "opens one paragraph at the docstring's end."
+                    f"{path}: {shortened(part)} must begin with one of {', '.join(marked)} and a colon. Each of these "
+                    "begins one paragraph at the docstring's end."
                 )
             marked[mark] = words
         return cls(path, title, text, marked["Robust"], marked["Objection"], marked["Caveat"])
@@ -296,18 +294,18 @@ _MARK = re.compile(r"[A-Z][a-z]+: ")
 
 
 def source_of(path: str) -> str:
-    """Return the text of "package:folder/NAME.py" without imports. Raises: DeclarationError for none."""
+    """Return the text of "package:folder/NAME.py" without imports. Raises: DeclarationError if it is missing."""
     package, _, place = path.partition(":")
     if not package:
         raise DeclarationError(
-            f"{place} is not in any package, as the module that names it is in none. Put it into a folder, with the "
-            "module as its __init__.py, and give `statement` module=__name__."
+            f"{place} is not in a package, because the module that names it is not. Make the module the __init__.py of "
+            "a folder with this file, and pass module=__name__ to `statement`."
         )
     loaded = sys.modules.get(package)
     spec = find_spec(package) if loaded is None else loaded.__spec__
-    if spec is None:  # as of a file of the user's, run once by --module
+    if spec is None:  # such as a user's file that --module ran
         raise DeclarationError(
-            f"{package} cannot be imported, which its proofs need. Name the file that declares them with --module."
+            f"{package} cannot be imported, but its proofs need it. Name the file that declares it with --module."
         )
     for folder in spec.submodule_search_locations or ():
         file = Path(folder, place)
@@ -318,38 +316,38 @@ def source_of(path: str) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class FreeQuantity(JsonRecord):
-    name: str  # as `--set` has it
-    region: str  # from where to where, in words
-    recorded: str  # what the recorded runs have
-    ends: list[Number] = dataclasses.field(default_factory=list)  # of a region of numbers
-    recorded_values: list[Number] = dataclasses.field(default_factory=list)  # the least and the largest, of numbers
-    labels: list[str] = dataclasses.field(default_factory=list)  # of a choice
+    name: str  # name for `--set`
+    region: str  # its range in words
+    recorded: str  # its values in the recorded runs
+    ends: list[Number] = dataclasses.field(default_factory=list)  # ends of a numerical range
+    recorded_values: list[Number] = dataclasses.field(default_factory=list)  # least and largest recorded number
+    labels: list[str] = dataclasses.field(default_factory=list)  # labels of a choice
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Statement(Shown, JsonRecord):
     """A numbered statement of a paper, or a sentence about a figure, as plain data."""
 
-    id: str  # unique in its paper: "lemma-8"
+    id: str  # an id such as "lemma-8", unique in its paper
     paper: str
     where: str  # "Lemma 8, Eq. (32)"
-    says: str  # in our words
+    says: str  # the statement in our words
     formula: str = ""  # LaTeX
     hypotheses: list[str] = dataclasses.field(default_factory=list)
-    why: str = ""  # it fails, is vacuous, or is amended
-    instance: str = ""  # the smallest one that shows it, with its numbers
-    corrected: str = ""  # what holds instead
+    why: str = ""  # why it fails, is vacuous or is amended
+    instance: str = ""  # the smallest example that shows it, with numbers
+    corrected: str = ""  # what is true instead
     corrected_formula: str = ""
     untestable: str = ""  # why computation cannot decide it
-    undecided: str = ""  # why our claims do not decide it, and what would
+    undecided: str = ""  # why our claims do not decide it, and what would decide it
     note: str = ""
     witness: str = ""  # "package:counterexamples/NAME.py"
-    disproof: Proof | None = None  # that the sentence as printed is violated at its instance
-    proof: Proof | None = None  # that it holds, under the hypotheses that the proof names, or is vacuous
-    derivation: Proof | None = None  # of what holds instead
-    amendment: str = ""  # the one clause under which it holds, where as printed it does not
-    free: list[FreeQuantity] = dataclasses.field(default_factory=list)  # what its hypotheses leave open
-    roles: dict[str, Role] = dataclasses.field(default_factory=dict)  # of its claims, by id
+    disproof: Proof | None = None  # proof that its example violates the printed sentence
+    proof: Proof | None = None  # proof that it holds under named hypotheses, or is vacuous
+    derivation: Proof | None = None  # proof of what is true instead
+    amendment: str = ""  # the clause under which it holds, if it is false as printed
+    free: list[FreeQuantity] = dataclasses.field(default_factory=list)  # its free parameters
+    roles: dict[str, Role] = dataclasses.field(default_factory=dict)  # roles of its claims, by id
 
     def row(self) -> dict[str, Any]:
         return {"statement": self.name, "where": self.where, "says": self.says, "claims": len(self.roles)}
@@ -359,7 +357,7 @@ class Statement(Shown, JsonRecord):
         return f"{self.paper}.{self.id}"
 
     def script(self, kind: str = "witness") -> str:
-        """Return the source of its program of a kind. Raises: DeclarationError for none."""
+        """Return the source of the statement's program of a kind. Raises: DeclarationError if there is none."""
         if kind not in self.scripts:
             noun = {"witness": "script"}.get(kind, kind)
             kinds = ", ".join(self.scripts) or "none"
@@ -382,14 +380,14 @@ class Report(JsonRecord):
     verdicts: list[Verdict]
     command: str
     seed: Count
-    error: Number  # family-wise: probability that any verdict is false, at most
-    versions: dict[str, str]  # of the package, Python and the libraries that compute
+    error: Number  # probability that any verdict is false, at most
+    versions: dict[str, str]  # versions of the package, Python and libraries
     is_x64: Flag  # whether runs were in double precision
     readings: dict[str, str]  # summaries by "paper.reading"
     budget: Number | None = None  # seconds, if the time was limited
-    finished: str = ""  # when, UTC
-    seconds: dict[str, Number] = dataclasses.field(default_factory=dict)  # spent, by experiment and reading
-    statements: list[Statement] = dataclasses.field(default_factory=list)  # that its claims bear on
+    finished: str = ""  # time in UTC
+    seconds: dict[str, Number] = dataclasses.field(default_factory=dict)  # seconds spent, by experiment and reading
+    statements: list[Statement] = dataclasses.field(default_factory=list)  # statements that its claims test
 
     @property
     def own_system(self) -> str:
@@ -404,7 +402,7 @@ class Verdicts(Listing[Verdict]):
 
     def __init__(self, source: Report) -> None:
         super().__init__(source.verdicts)
-        self.source = source  # what the verdicts share
+        self.source = source  # the report that contains the verdicts
 
     def report(self, path: str | os.PathLike[str]) -> list[Path]:
         """Write the files of `moe-theory verify`, and return their paths. Raises: OutputError."""

@@ -111,7 +111,7 @@ def test_an_end_is_one_line(failing, refused):
     for raised, code, said in (
         (InvalidValueError("no [such] run"), output.BAD_INPUT, "no [such] run"),
         (KeyboardInterrupt(), output.INTERRUPTED, "interrupted; unfinished output is not written"),
-        *((end, 1, "ended with its input: its question was not answered") for end in ENDS),
+        *((end, 1, "the input ended before the question was answered") for end in ENDS),
     ):
         failing(raised)
         assert refused("statements", code=code) == f"moe-theory: {said}"

@@ -19,8 +19,8 @@ def run(capsys, *arguments):
 
 def test_a_name_that_is_no_paper_s_is_refused_in_a_line(inside, capsys):
     for name, way_out in (
-        ("Queues", "lower-case letters"),
-        ("my-paper", "lower-case letters"),
+        ("Queues", "all lower-case"),
+        ("my-paper", "all lower-case"),
         ("class", "Choose another"),
         ("", "Choose another"),
         ("continual", "Try mycontinual"),
@@ -47,5 +47,5 @@ def test_nothing_is_overwritten(tmp_path, inside, capsys):
     module.write_text("mine")
     code, said = run(capsys, "paper", "queues")
     assert code == 2
-    assert "is there already, and is not overwritten" in said
+    assert "already exists, and is not overwritten" in said
     assert module.read_text() == "mine"

@@ -27,7 +27,7 @@ def test_a_statement_that_was_not_run_names_its_claims_and_recorded_status():
     assert cards.label(untested) == "NOT RUN"
     assert cards.reasons(untested) == [
         "There is no verdict on edge.equation-30.pairs.",
-        "In the recorded results it is FALSE.",
+        "In the published results it is FALSE.",
     ]
 
 
@@ -111,7 +111,7 @@ def test_a_proof_is_on_the_card_and_its_program_is_printed_as_it_is(ran, refused
     assert any(line.startswith("Exact argument") for line in printed.splitlines())
     for option in ("--proof", "--disproof"):
         assert ran("why", known.statement.name, option).out == known.statement.script("disproof")
-    assert "name one statement: each of" in refused("why", "edge.lemma-*", "--proof")
+    assert "name one statement. Each of" in refused("why", "edge.lemma-*", "--proof")
     (document,) = json.loads(ran("why", known.statement.name, "--json").out)
     assert document["disproof"]["text"] == known.statement.disproof.text
     for kind in ("proof", "disproof", "derivation"):
@@ -195,4 +195,4 @@ def test_what_is_not_there_is_one_line(refused):
     assert "Did you mean 'continual.lemma-4'" in refused("why", "continual.lemma-44")
     assert "Did you mean 'edge'" in refused("statements", "egde")
     assert "no script. Its programs: disproof, proof." in refused("why", "edge.lemma-1", "--script")
-    assert "holds no verdicts.json" in refused("why", "continual.lemma-4", "--from", "runs/missing")
+    assert "has no verdicts.json" in refused("why", "continual.lemma-4", "--from", "runs/missing")

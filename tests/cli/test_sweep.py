@@ -78,7 +78,7 @@ def test_other_mistakes_are_one_line(refused, specification, tmp_path):
     assert "name a specification" in refused("sweep")
     assert "none.toml cannot be read" in refused("sweep", tmp_path / "none.toml")
     assert "address" in refused("sweep", specification, "--dask", "nowhere", "--out", tmp_path / "run")
-    assert "holds no sweep" in refused("sweep", "show", tmp_path)
+    assert "has no sweep" in refused("sweep", "show", tmp_path)
     (tmp_path / "file").write_text("")
     assert "cannot be written" in refused("sweep", specification, "--out", tmp_path / "file")
 
@@ -105,7 +105,7 @@ def test_parts_write_no_results_before_all_are_there(ran, specification, tmp_pat
     out = tmp_path / "run"
     assert "3 computed" in ran("sweep", specification, "--out", out, "--part", "1/2").out
     assert not (out / "results.nc").exists()
-    assert "computes the others" in ran("sweep", "show", out).out
+    assert "for the others" in ran("sweep", "show", out).out
     ran("sweep", specification, "--out", out, "--part", "2/2")
     assert "0 computed, 6 reused" in ran("sweep", specification, "--out", out).out
     assert (out / "results.nc").read_bytes() == (finished / "results.nc").read_bytes()

@@ -46,8 +46,8 @@ MISTAKES = [
     (["figures", "contnual"], ["unknown paper", "Did you mean 'continual'"]),
     (["figures"], ["name a paper to draw: continual, ", "--list"]),
     (["figures", "continual", "figure-2", "--experts", "2;4"], ["--experts '2;4'", "must be a whole number"]),
-    ([*OF_LEMMA_4, "noise_scale"], ["--set noise_scale sets nothing"]),
-    (["verify", "continual.lemma-4", "--dask", "host"], ["dask='host' is no address of a cluster"]),
+    ([*OF_LEMMA_4, "noise_scale"], ["--set noise_scale has no value"]),
+    (["verify", "continual.lemma-4", "--dask", "host"], ["dask='host' is not an address of a cluster"]),
     (["explore", "continual.lemma-4", "--over", "noise_scale=0,1", "--module", "no.py"], ["--module no.py"]),
     (
         ["explore", "continual.figure-2.moe-forgetting", "--over", "num_experts=1,5"],
@@ -104,7 +104,7 @@ def test_it_ends_with_statuses_what_is_false_and_how_to_repeat_it(ran, tmp_path)
     command = "moe-theory verify continual.lemma-3 --reading unit-signal --seed 0 --error 1e-05 --replicates 32"
     assert "statements, at the settings tested: 1 FALSE\n" in printed
     assert "  continual.lemma-3 is false: " in printed
-    assert f"repeat any of it: {command}\n" in printed
+    assert f"repeat a verdict: {command}\n" in printed
     (known,) = json.loads((tmp_path / "verdicts.json").read_text())["statements"]
     assert known["status"].startswith("false")
     assert known["status_by_reading"] == {"unit-signal": "false"}
@@ -114,7 +114,7 @@ def test_it_ends_with_statuses_what_is_false_and_how_to_repeat_it(ran, tmp_path)
 def test_a_budget_is_a_time_and_its_end_is_told(refused, ran, tmp_path):
     printed = ran(*VERIFY, "--out", tmp_path, "--budget", "0.000001s").out
     assert "ran out with 1 undecided" in printed
-    assert "1 of them not begun; the same command resumes them: continual.lemma-4" in printed
+    assert "1 of them not begun. The same command resumes them: continual.lemma-4" in printed
     assert [verify.seconds_of(text) for text in ("90s", "10m", "1.5h", "7")] == [90, 600, 5400, 7]
     assert "Write it as 90s, 10m or 1h" in refused(*VERIFY, "--budget", "soon")
 

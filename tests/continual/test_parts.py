@@ -143,10 +143,10 @@ SEVERAL = edge.Dims(max_experts=4, num_tasks=3, num_features=8, num_samples=3, m
 
 def test_parts_that_do_not_fit_are_refused_before_anything_is_compiled():
     for words, parts in {
-        "the router gave scores of shape (2,), not one an expert: (4,)": {"router": short},
-        "the fit gave changes of shape (8,), and not (1, 8), one for each model": {"fit": flat},
+        "the router returned scores of shape (2,), not one per expert: (4,)": {"router": short},
+        "the fit returned changes of shape (8,), not one per model: (1, 8)": {"fit": flat},
         "a pool of truths (2, 8)": {"stream": other_pool},
-        "(pool, arrival, perturbation), a tuple of 3": {"stream": alone},
+        "a tuple of length 3: (pool, arrival, perturbation)": {"stream": alone},
         "neither targets nor": {"stream": of_nothing},
     }.items():
         assert words in refuse("", mt.simulate, continual.system(DIMS, **parts), mt.root_key(0), PARAMS, 2)
@@ -192,10 +192,10 @@ def test_a_locality_that_does_not_fit_is_refused():
 
     is_missing = continual.Locality(lambda move, memory, arrival, params: move.costs)
     refused = {
-        "costs of shape (2,), not one an expert: (4,). Fix its cost": costing(lambda move: move.costs[:2]),
-        "memory float32 (2,) for one of float32 (4,)": costing(lambda move: move.costs, lambda memory: memory[:2]),
-        "memory bool (4,) for one of float32 (4,)": costing(lambda move: move.costs, lambda memory: memory > 0),
-        "(costs, memory), a tuple of 2": is_missing,
+        "costs of shape (2,), not one per expert: (4,)": costing(lambda move: move.costs[:2]),
+        "memory of float32 (2,) in place of float32 (4,)": costing(lambda move: move.costs, lambda memory: memory[:2]),
+        "memory of bool (4,) in place of float32 (4,)": costing(lambda move: move.costs, lambda memory: memory > 0),
+        "(costs, memory), a tuple of length 2": is_missing,
     }
     for words, locality in refused.items():
         assert words in refuse("", mt.simulate, continual.system(DIMS, locality=locality), mt.root_key(0), PARAMS, 2)

@@ -55,7 +55,7 @@ def test_all_of_it_runs(name, stranger, tmp_path):
     found = statuses(tmp_path / "run" / "verdicts.json")
     assert found == recorded(name)
     assert len(json.loads(stranger(*say, "statements", name, "--json"))) >= 3
-    assert "unbroken" in stranger(*say, "challenge", name, "--seconds", "10", "--out", "searched")
+    assert "no counterexample" in stranger(*say, "challenge", name, "--seconds", "10", "--out", "searched")
     assert "mean ± standard error" in stranger(
         *say, "sweep", str(ROOT / "examples" / name / "sweep.toml"), "--out", "swept"
     )

@@ -270,13 +270,13 @@ def test_a_paper_brings_a_command(outside, tmp_path):
     assert "'loads'" in misspelt[1]
     assert broken[1] == "moe-theory: paper 'queues': the command 'broken' is of type type. Make it a function.\n"
     *_, broken = outside('{"broken": "queues_loads:table"}')
-    assert "the command 'broken': columns: collections.abc.Sequence[str] has a type that no option has" in broken[1]
+    assert "columns: collections.abc.Sequence[str] has a type that options cannot have" in broken[1]
     *_, broken = outside('{"broken": "queues_loads:none"}')
     assert re.fullmatch(r"moe-theory: paper 'queues': commands\['broken'\]=.* cannot be imported .*\n", broken[1])
 
 
 def test_a_command_s_name_is_taken_once(outside):
-    for name, other in (("why", "as moe-theory itself has"), ("bound", "papers 'generalization' and 'queues'")):
+    for name, other in (("why", "that moe-theory itself has"), ("bound", "papers 'generalization' and 'queues'")):
         (_, said, _), *_ = outside(f'{{"{name}": "queues_loads:loads"}}')
         assert re.fullmatch(f"moe-theory: .*{other}.* Rename (it|one).\n", said)
 

@@ -106,7 +106,7 @@ def test_what_is_no_fault_of_a_number_keeps_its_error() -> None:
     broken = mt.System(WALK.init, lambda key, state, params: state)
     with pytest.raises(DeclarationError):
         mt.simulate(broken, ROOT, Params(), 2, debug=True)
-    with pytest.raises(InvalidValueError, match="call it outside"):
+    with pytest.raises(InvalidValueError, match="Call it outside"):
         jax.jit(lambda key: mt.simulate(WALK, key, Params(), 2, debug=True))(ROOT)
     with pytest.raises(InvalidValueError, match="out-of-bounds"):
         mt.simulate(WALK, ROOT, Params(False), 3, observe=lambda state, info: state.place[state.round], debug=True)

@@ -99,7 +99,7 @@ def test_a_round_that_does_not_rise_by_one_is_refused_by_every_run() -> None:
         for place, run in RUNS.items():
             if place == "one" or name in ("stays", "by a draw"):
                 error = refusal(DeclarationError, functools.partial(run, system_of(after)), (name, place))
-                assert re.match(r"`step` .*Give round=state.round . 1", str(error)), (name, place)
+                assert re.match(r"`step` .*Return round=state.round . 1", str(error)), (name, place)
 
 
 def test_a_round_that_rises_by_one_in_any_way_is_run() -> None:
@@ -147,7 +147,7 @@ def test_replicates_that_may_begin_at_different_rounds_are_refused() -> None:
         system = system_of(GOOD["plus one"])._replace(init=functools.partial(begin_at, start))
         for place in ("one", "plain", "a batch", "cells") if name == "drawn" else ("a batch",):
             error = refusal(DeclarationError, functools.partial(RUNS[place], system), (name, place))
-            assert str(error).startswith("`init` gives "), (name, place)
+            assert str(error).startswith("`init` returns "), (name, place)
 
 
 def mixed(rounds: list[int]) -> State:
@@ -209,7 +209,7 @@ def test_types_of_less_than_a_byte_are_refused() -> None:
         for system in (walk(dtype), walk("float32", dtype)):
             for place in ("one", "plain", "cells"):
                 error = refusal(DeclarationError, functools.partial(RUNS[place], system), (dtype, place))
-                assert "numbers of less than a byte" in str(error)
+                assert "a type of less than a byte" in str(error)
 
 
 def test_a_checkpoint_of_another_precision_is_refused() -> None:

@@ -218,10 +218,10 @@ class Walk(NamedTuple):
 
 COUNT, PLACE = jnp.int32(0), np.zeros(3, np.float32)
 STARTS = {
-    "a dict": ({"round": COUNT}, "of type 'dict' has no field `round`,"),
-    "an array": (PLACE, "an array has no field `round`,"),
-    "a tuple": ((COUNT,), "of type 'tuple' has no field `round`,"),
-    "other fields": (ToyParams(), "no field `round` among factor,"),
+    "a dict": ({"round": COUNT}, "the state is a 'dict' without a field `round`,"),
+    "an array": (PLACE, "the state is an array without a field `round`,"),
+    "a tuple": ((COUNT,), "the state is a 'tuple' without a field `round`,"),
+    "other fields": (ToyParams(), "without a field `round` among factor,"),
     "a real round": (Walk(PLACE, jnp.float32(0)), r"`round` is float32 \(\), not a whole number"),
     "many rounds": (Walk(PLACE, jnp.zeros(2, int)), r"`round` is int\d\d \(2,\), not"),
     "no round": (Walk(PLACE, None), "`round` is a NoneType, not"),
@@ -229,10 +229,10 @@ STARTS = {
 STEPS = {
     "a shape": (lambda state: (state._replace(place=state.place[:2]), ()), r"place as float32 \(2,.*float32 \(3,"),
     "a type": (lambda state: (state._replace(place=state.place > 0), ()), r"place as bool \(3,.*float32 \(3,"),
-    "a field": (lambda state: (state._replace(round=None), ()), r"Walk\(place, round: NoneType\) instead of Walk\("),
-    "a tuple": (lambda state: (tuple(state), ()), r"a tuple instead of Walk\(place, round\)"),
-    "the state alone": (lambda state: state, r"must give \(state, info\), a pair"),
-    "nothing": (lambda state: None, r"must give \(state, info\), a pair"),
+    "a field": (lambda state: (state._replace(round=None), ()), r"NoneType\) as state, but `init` returned Walk\("),
+    "a tuple": (lambda state: (tuple(state), ()), r"a tuple as state, but `init` returned Walk\(place, round\)"),
+    "the state alone": (lambda state: state, r"must return the pair \(state, info\)"),
+    "nothing": (lambda state: None, r"must return the pair \(state, info\)"),
 }
 
 

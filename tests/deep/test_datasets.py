@@ -112,12 +112,11 @@ def test_a_data_set_in_part_is_missing_the_rest(tmp_path):
     files.mnist(tmp_path)
     (tmp_path / "t10k-labels-idx1-ubyte").unlink()
     line = raised(MissingError, "mnist", tmp_path)
-    assert f"no MNIST in {tmp_path}, which has no t10k-labels[-.]idx1-ubyte*. Name" in line
+    assert f"{tmp_path} has no t10k-labels[-.]idx1-ubyte*: MNIST cannot be read. Name" in line
     files.cifar10(tmp_path / "10")
     (tmp_path / "10" / "data_batch_3.bin").unlink()
     line = raised(MissingError, "cifar10", tmp_path / "10")
-    assert "no CIFAR-10 in " in line
-    assert "which has no data_batch_3.bin. " in line
+    assert "has no data_batch_3.bin: CIFAR-10 cannot be read. " in line
 
 
 def test_an_unknown_name_is_answered_with_the_nearest():
@@ -132,14 +131,14 @@ IMAGES = files.idx(np.zeros((20, 28, 28)))
     [
         ("images", b"", "its header is empty, not 00 00 08 03"),
         ("labels", IMAGES, "its header is 00 00 08 03 00 00 00 14, not 00 00 08 01"),
-        ("images", IMAGES[:-1], "promises 15,680 bytes after it; there are 15,679"),
+        ("images", IMAGES[:-1], "promises 15,680 bytes after it, but there are 15,679"),
         (
             "images",
             IMAGES[:4] + b"\xff" * 4 + IMAGES[8:],
-            "promises 3,367,254,359,280 bytes after it; there are 15,680",
+            "promises 3,367,254,359,280 bytes after it, but there are 15,680",
         ),
         ("labels", files.idx(np.arange(20) % 11), "label 10 of image 10 is not in 0..9"),
-        ("labels", files.idx(np.arange(19) % 10), "19 labels for the 20 images of train-images-idx3-ubyte"),
+        ("labels", files.idx(np.arange(19) % 10), "19 labels, but train-images-idx3-ubyte has 20 images"),
     ],
 )
 def test_damaged_mnist(tmp_path, kind, data, said):
@@ -149,7 +148,7 @@ def test_damaged_mnist(tmp_path, kind, data, said):
     line = raised(DataError, "mnist", tmp_path)
     assert line.startswith(f"{path} is damaged: ")
     assert said in line
-    assert line.endswith("Get it again from where it was published.")
+    assert line.endswith("Download it again from its publisher.")
 
 
 WHOLE = gzip.compress(IMAGES)
@@ -200,8 +199,8 @@ def test_tiny_imagenet(tmp_path):
     ("where", "change", "said"),
     [
         ("train/n01443537/images/n01443537_4.JPEG", lambda data: data[:-50], "it cannot be decoded ("),
-        ("val/val_annotations.txt", lambda data: data.replace(b"val_3.", b"val_9."), "'val_3.JPEG' is not in both"),
-        ("val/val_annotations.txt", lambda data: data.replace(b"n04067472", b"n9"), "'n9' is not in both"),
+        ("val/val_annotations.txt", lambda data: data.replace(b"val_3.", b"val_9."), "'val_3.JPEG' is missing here or"),
+        ("val/val_annotations.txt", lambda data: data.replace(b"n04067472", b"n9"), "'n9' is missing here or"),
         ("wnids.txt", lambda data: data + b"n77777777\n", "n77777777/images"),
     ],
 )

@@ -174,7 +174,7 @@ def served(*policies, **choices):
 def test_a_policy_without_a_score_for_every_server_is_refused():
     system = served((lopsided,))
     state = jax.eval_shape(system.init, ROOT, PARAMS)
-    with pytest.raises(InvalidValueError, match=r"scores of shape \(2,\), not one an expert: \(3,\)"):
+    with pytest.raises(InvalidValueError, match=r"scores of shape \(2,\), not one per expert: \(3,\)"):
         jax.eval_shape(system.step, ROOT, state, PARAMS)
 
 

@@ -64,7 +64,7 @@ def test_a_preset_is_run_shown_written_and_resumed(tiny, tmp_path, ran):
         one = "key = (SELECT min(key) FROM results)"
         database.execute(f"UPDATE results SET data = zeroblob(length(data)) WHERE {one}")
     text = ran("deep", *options).out
-    assert "1 saved runs were damaged, and are computed again" in text
+    assert "1 saved runs were damaged and had to be computed again" in text
     assert (out / "results.nc").read_bytes() == before
 
     text = ran("deep", NAME, "--set", "gate_scale=5", "--replicates", 1, "--out", out).out
@@ -83,7 +83,7 @@ def test_an_interrupt_leaves_one_line(tiny, alone, tmp_path, refused, monkeypatc
 
     monkeypatch.setattr(runs, "run_plan", interrupted)
     line = refused("deep", NAME, "--out", tmp_path, code=130, may_print=True)
-    assert f"every 10, are kept in {tmp_path}: the same command resumes" in line
+    assert f"at every 10 rounds, are saved in {tmp_path}, and the same command resumes" in line
 
 
 def test_without_a_preset_they_are_listed(ran):

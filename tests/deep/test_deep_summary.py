@@ -138,4 +138,4 @@ def test_a_single_seed_has_no_error():
     assert "±" not in printed(deep.tables(summary), 140)
     document = json.loads(json.dumps(deep.summary_json(plan, summary, [], []), allow_nan=False))
     assert document["cells"][1]["measures"]["accuracy"]["standard_error"] is None
-    assert "none is judged" in deep.verdict_warnings(summary)[0]
+    assert "there are no verdicts" in deep.verdict_warnings(summary)[0]

@@ -77,16 +77,16 @@ REFUSED = {
     "train without classes": (
         lambda f: (image(f / "train" / "cat.0.png"), image(f / "test" / "0.png")), "no data set in"
     ),
-    "one class": (lambda f: tree(f, names=("cat",)), "has 1 folders of classes, and must have two"),
+    "one class": (lambda f: tree(f, names=("cat",)), "has 1 folders of classes, but needs two"),
     "a class of the test split alone": (
         lambda f: (tree(f), image(f / "test/owl/0.png")), "'owl' is not one of the 2 classes of train"
     ),
     "a text beside images": (
-        lambda f: beside(f, "train/cat/notes.txt"), "notes.txt is damaged: it is no image by its ending"
+        lambda f: beside(f, "train/cat/notes.txt"), "notes.txt is damaged: it is in a folder of images, but"
     ),
     "images of two sizes": (
         lambda f: (tree(f), image(f / "test/dog/0.png", size=(8, 16))),
-        "test/dog/0.png. Resize them, as by PIL.Image.open(path).resize((16, 16))",
+        "test/dog/0.png. Resize them, for example with PIL.Image.open(path).resize((16, 16))",
     ),
 }  # fmt: skip
 

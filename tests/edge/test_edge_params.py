@@ -139,7 +139,7 @@ def test_the_bounds_of_delays_must_fit_the_padding():
 def test_no_more_signals_than_features_are_orthogonal():
     """Would catch signals that are zero, under the one law that cannot serve them."""
     dims = edge.Dims(M, P + 1, P, S)
-    message = rf"signal_law=1 \(orthogonal\) needs at most num_features={P} signals, not {P + 1}.*Raise num_features"
+    message = rf"signal_law=1 \(orthogonal\) allows at most num_features={P} signals, not {P + 1}.*Raise num_features"
     refused(message, mt.simulate, edge.system(dims), ROOT, PARAMS._replace(signal_law=1), 9)
     mt.core.system.check_system(edge.system(dims), PARAMS._replace(signal_law=2))
 
@@ -296,7 +296,7 @@ def test_a_pool_and_positions_must_fit_the_dims():
         POOL._replace(signals=np.ones((N, P + 1))),
         POOL._replace(clusters=np.arange(N + 1)),
     ):
-        message = rf"a pool of truths .* does not fit num_tasks={N}, num_features={P}\. Change the pool or the dims\.$"
+        message = rf"a pool of truths .* does not fit num_tasks={N} and num_features={P}\. Change the pool"
         refused(message, edge.begin, DIMS, PARAMS, wrong, ONES)
         refused(message, lambda wrong=wrong: mt.simulate(edge.on_pool(DIMS, wrong, ONES), ROOT, PARAMS, 10**9))
     message = rf"positions has shape \(2, {M}\), but must have shape \({M}, 2\)\. Change positions"
@@ -325,7 +325,7 @@ def test_a_policy_is_a_function_of_scores():
     name: Any = "adaptive"
     refused(r"policy='adaptive' must be a function .* policies\.adaptive", edge.system, DIMS, name)
     tall = edge.system(DIMS, lambda outputs, *_: outputs[:, None])
-    message = r"the router gave scores of shape \(3, 1\), not one an expert: \(3,\)"
+    message = r"the router returned scores of shape \(3, 1\), not one per expert: \(3,\)"
     refused(message, mt.simulate, tall, ROOT, PARAMS, 2)
     state, info = mt.simulate(edge.system(ALONE, lambda outputs, *_: outputs * np.nan), ROOT, PARAMS, 3)
     assert int(state.dropped) == 0

@@ -226,8 +226,8 @@ def test_what_is_beyond_its_margin_and_not_shown_to_break_is_not_called_unbroken
     declare(lambda params, law: -0.2)
     found = search()
     beyond = dataclasses.replace(found, nearest=Looked({"tilt": 1.0}, 3.0, 64))
-    assert headline(found) == f"unbroken at {found.settings} settings"
-    assert "though beyond its margin, undecided, at tilt = 1" in headline(beyond)
+    assert headline(found) == f"no counterexample at {found.settings} settings"
+    assert "but beyond its margin and undecided at tilt = 1" in headline(beyond)
     assert "too few for the ends of all axes" in headline(dataclasses.replace(found, settings=3))
 
 
@@ -246,13 +246,13 @@ def test_what_an_experiment_cannot_vary_is_refused(declare):
     declare(where(bool), ())
     of = dataclasses.replace(experiment(where(bool)), of=None, dims=SimpleNamespace(num_samples=6))
     other = mt.statement("other", paper="planted", where="there", claim="Small.", free=[Size("num_samples", 1, 9)])
-    with pytest.raises(DeclarationError, match=r"built with num_samples=6 alone.*of="):
+    with pytest.raises(DeclarationError, match=r"built with num_samples=6 only.*of="):
         other.charitable("planted.other", of.at("only"), identity(within=1), says="Small.")
 
 
 def test_a_setting_outside_the_region_is_refused_and_one_inside_reaches_the_cells(declare):
     declare(lambda params, law: float(params.scale) - 2)
-    with pytest.raises(InvalidValueError, match=r"scale=3 must be in \[0, 2\]: its statement leaves no more"):
+    with pytest.raises(InvalidValueError, match=r"scale=3 must be in \[0, 2\]: its statement leaves only this range"):
         session.check_request("planted.small", PLAIN, settings={"scale": 3})
     (verdict,) = mt.verify("planted.small", readings=PLAIN, settings={"scale": "0.5"}, replicates=64, progress=quiet)
     assert verdict.reading == "plain, scale=0.5"
@@ -323,5 +323,5 @@ def test_damaged_searches_are_named_and_made_again(declare, tmp_path, caplog):
         database.execute("UPDATE results SET data = zeroblob(length(data))")
     refusal(DamagedError, saved_searches, tmp_path)
     (again,) = search_each(["planted.region"], LONG, **about)
-    assert "results.sqlite has other bytes than were written" in caplog.text
+    assert "results.sqlite was changed after it was written" in caplog.text
     assert again.flips == first.flips

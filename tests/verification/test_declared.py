@@ -108,7 +108,7 @@ def test_a_claim_that_is_declared_exact_may_read_nothing_random():
     """By the program and not by the samples, which are all the same."""
     random = judged(is_computed=True)
     assert random.status is Status.ERROR
-    assert "it reads records of 'M=1', which random numbers enter, and is declared exact" in random.reason
+    assert "it is declared exact, but reads random records of 'M=1'" in random.reason
     free = judged("total", is_computed=True)
     assert (free.status, free.is_exact, free.replicates) == (Status.REFUTED, True, 64)
     assert free.interval == (1.5, 1.5)
@@ -128,10 +128,10 @@ def on_samples(observed, predicted=0.5, **changes):
 @pytest.mark.parametrize(
     ("observed", "predicted", "ranges", "message"),
     [
-        (DRAWN, 0.9, {"observed": Range(0, 0.5)}, "what is observed is declared to be in [0, 0.5], and is not in "),
-        (DRAWN - 0.01, 0.9, {"observed": Range(0)}, "what is observed is declared to be in [0, inf], and is not in "),
-        (DRAWN, 2 * DRAWN, {"predicted": Range(0, 1)}, "what is predicted is declared to be in [0, 1], and is not in "),
-        (DRAWN, 1 + DRAWN, {"predicted": Range(is_constant=True)}, "what is predicted is declared the same"),
+        (DRAWN, 0.9, {"observed": Range(0, 0.5)}, "observed value is declared to be in [0, 0.5], but is outside"),
+        (DRAWN - 0.01, 0.9, {"observed": Range(0)}, "observed value is declared to be in [0, inf], but is outside"),
+        (DRAWN, 2 * DRAWN, {"predicted": Range(0, 1)}, "predicted value is declared to be in [0, 1], but is outside"),
+        (DRAWN, 1 + DRAWN, {"predicted": Range(is_constant=True)}, "the predicted value is declared equal"),
     ],
 )
 def test_what_values_are_declared_to_be_they_are(observed, predicted, ranges, message):

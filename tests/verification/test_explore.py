@@ -48,14 +48,14 @@ def test_an_axis_is_read(text, values, is_log):
     ("over", "parts"),
     [
         (["sclae=0,4"], ["unknown parameter 'sclae'", "Did you mean 'scale'"]),
-        (["scale"], ["--over scale sets nothing"]),
+        (["scale"], ["--over scale has no value"]),
         (["scale=0,"], ["scale= must be a number"]),
         (["scale=1,1"], ["at least two different values"]),
         (["scale=1,inf"], ["finite"]),
         (["count=1,2.5"], ["count=2.5 must be a whole number"]),
-        (["scale=0,4", "scale=0,2"], ["scale is set already"]),
+        (["scale=0,4", "scale=0,2"], ["scale is already"]),
         (["scale=0,4", "tilt=0,1", "count=1,3"], ["3 axes", "once or twice"]),
-        (["fixed=0,4"], ["fixed cannot be set", "planted decides it in every cell", "'only' sets 1"]),
+        (["fixed=0,4"], ["fixed cannot be set", "every cell of the experiment planted sets it", "'only' sets 1"]),
         (["scale=0,2000"], ["scale=2000.0 must be at most 1000"]),
     ],
 )

@@ -305,15 +305,15 @@ def test_a_declaration_with_a_part_missing_or_too_many_is_refused():
 @pytest.mark.parametrize(
     ("kind", "observed", "predicted", "message"),
     [
-        ("probability", events(3) * 0.5, 0.1, "an event happens or does not"),
-        ("probability", -events(3), 0.1, "an event happens or does not"),
+        ("probability", events(3) * 0.5, 0.1, "a probability is of events"),
+        ("probability", -events(3), 0.1, "a probability is of events"),
         ("probability", np.full(COUNT, np.nan), 0.1, "not finite"),
         ("probability", events(3), np.nan, "not finite"),
         ("rate", power_law(1.0)[:, :3], 1.0, "4 grid points for 3 components"),
         ("rate", power_law(1.0) * [1, -1, 1, 1], 1.0, "needs positive means, not -"),
         ("rate", power_law(1.0) * [1, 1, 0, 1], 1.0, "needs positive means, not 0"),
         ("rate", power_law(1.0), np.nan, "not finite in"),
-        ("rate", power_law(1.0), np.ones(4), "predict gave shape (4,)"),
+        ("rate", power_law(1.0), np.ones(4), "predict returned shape (4,)"),
     ],
 )
 def test_values_that_have_no_verdict_are_an_error(kind, observed, predicted, message):

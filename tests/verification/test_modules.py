@@ -66,21 +66,21 @@ def test_a_paper_of_ones_own_brings_its_readings(tmp_path):
             "class E(Exception):\n    def __str__(self):\n        raise ValueError\nraise E",
             "cannot be run: E: its message cannot be read",
         ),
-        ("x = 1", r"declares no claim: decorate a function with @moe_theory\.statement\(\.\.\.\)\.claim"),
+        ("x = 1", r"declares no claim\. Decorate a function with @moe_theory\.statement\(\.\.\.\)\.claim"),
         ("x = 1\nx.y", r"AttributeError: .* \(my_claims\.py, line 2: x\.y\)$"),
-        (OWN.replace("mine.moves", "continual.lemma-3"), "registered already"),
+        (OWN.replace("mine.moves", "continual.lemma-3"), "already registered"),
         (OWN.replace("where=", "were="), r"statement moves: were: Extra inputs are not permitted"),
         (OWN.replace("charitable", "generous"), "role='generous' must be one of charitable, literal"),
         (OWN.replace("M = 5", "M = 6"), r"unknown cell 'M = 6'\. Did you mean 'M = 5'\? Known: M = 1, M = 5\."),
-        (OWN.replace('paper="continual", ', ""), r"DeclarationError: statement 'moves': name its paper, as paper="),
-        (OWN.replace('"moves", paper="continual"', '"lemma-4", paper="edge"'), "lemma-4 of edge is declared already"),
+        (OWN.replace('paper="continual", ', ""), r"DeclarationError: statement 'moves': name its paper as paper="),
+        (OWN.replace('"moves", paper="continual"', '"lemma-4", paper="edge"'), "lemma-4 of edge is already declared"),
     ],
 )
 def test_a_file_that_does_not_work_says_why_in_a_line(tmp_path, text, message):
     with pytest.raises(DeclarationError, match=message) as failure:
         load_claims(written(tmp_path, text))
     assert "\n" not in str(failure.value)
-    with pytest.raises(DeclarationError, match="no Python file"):
+    with pytest.raises(DeclarationError, match="not a Python file"):
         load_claims(tmp_path / "missing.py")
 
 
@@ -129,12 +129,12 @@ def test_a_faulty_system_is_an_error_of_its_claims_alone(tmp_path):
     assert outcome.pop("mine.good")[0] is Status.SUPPORTED
     assert {status for status, _ in outcome.values()} == {Status.ERROR}
     told = {id: reason for id, (_, reason) in outcome.items()}
-    assert "a state that is of type 'dict' has no field `round`" in told["mine.dict"]
-    assert "a state that is an array has no field `round`" in told["mine.array"]
+    assert "the state is a 'dict' without a field `round`" in told["mine.dict"]
+    assert "the state is an array without a field `round`" in told["mine.array"]
     assert "the state's `round` is float32 (3,), not a whole number" in told["mine.round"]
     assert "has no attribute 'scal'" in told["mine.init"]
     assert "has no attribute 'valu'" in told["mine.step"]
-    assert "the state's value as bool (2,), where `init` began it as float32 (2,)" in told["mine.type"]
-    assert "the state's value as float32 (1,), where `init` began it as float32 (2,)" in told["mine.shape"]
-    assert "`step` must give (state, info), a pair" in told["mine.alone"]
+    assert "the state's value as bool (2,), but `init` returned it as float32 (2,)" in told["mine.type"]
+    assert "the state's value as float32 (1,), but `init` returned it as float32 (2,)" in told["mine.shape"]
+    assert "`step` must return the pair (state, info)" in told["mine.alone"]
     assert not any("\n" in reason for reason in told.values())

@@ -73,8 +73,8 @@ def test_samples_taken_elsewhere_are_the_same(claims, settings, tmp_path):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"key": "other"}, rf"or other code of claim {CLAIM}: .*Install the same code"),
-        ({"reading": "gone"}, "lacks what it should compute .*'gone'.*Install the same papers"),
+        ({"key": "other"}, rf"or other code of claim {CLAIM}, .*Install the same code"),
+        ({"reading": "gone"}, "cannot find the claim or reading .*'gone'.*Install the same papers"),
     ],
 )
 def test_a_worker_whose_samples_would_be_others_takes_none(change, said, tmp_path):
@@ -93,7 +93,7 @@ def test_lost_workers_end_a_verification_that_then_resumes(tmp_path):
             raise BrokenExecutor("gone")
         return task
 
-    with pytest.raises(WorkersError, match=r"the workers of Changing are lost.*run the same command again"):
+    with pytest.raises(WorkersError, match=r"the workers of Changing are lost.*rerun the same command"):
         judged(CLAIM, tmp_path, executor=Changing(lose))
     assert samples(tmp_path)
     first = []

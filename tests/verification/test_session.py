@@ -106,7 +106,7 @@ def test_a_bound_beyond_the_trivial_one_is_vacuous(kind, bound, status):
     [
         ({"observe": lambda runs: 1 / 0}, "ZeroDivisionError"),
         ({"observe": lambda runs: np.full(NUM_REPLICATES, np.nan)}, "not finite"),
-        ({"observe": lambda runs: np.ones((NUM_REPLICATES, 2, 2))}, "gave shape"),
+        ({"observe": lambda runs: np.ones((NUM_REPLICATES, 2, 2))}, "returned shape"),
         ({"observe": lambda runs: NOISE, "predict": lambda runs: np.ones(3)}, "does not broadcast"),
         ({"observe": lambda runs: NOISE, "predict": lambda runs: np.nan}, "not finite"),
         ({"observe": lambda runs: NOISE, "labels": lambda runs: ["one"]}, "1 labels for 2 components"),

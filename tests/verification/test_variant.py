@@ -73,19 +73,19 @@ def test_what_is_proved_of_the_printed_algorithm_is_not_said_of_ones_own():
         (
             {"router": interventions.by_kind},
             {
-                "continual.proposition-4.forgetting": "begin at states of the printed",
-                "continual.theorem-1.error-reduced": "is not the paper's algorithm alone",
-                "continual.lemma-8.small-alpha": "as intervention it takes something away",
+                "continual.proposition-4.forgetting": "start from states that the printed",
+                "continual.theorem-1.error-reduced": "is more than the paper's algorithm",
+                "continual.lemma-8.small-alpha": "as intervention it removes a part",
                 "edge.lemma-6.order": "its algorithm has no router",
             },
         ),
-        ({"stream": interventions.without_signal}, {"continual.lemma-8.experts": "are of the printed stream"}),
+        ({"stream": interventions.without_signal}, {"continual.lemma-8.experts": "are only for the printed stream"}),
         (
             {"policy": edge.policies.fastest},
             {
-                "edge.figure-3.nearest-increases": "has a policy of its own",
-                "edge.lemma-1.least-change": "is not the paper's algorithm alone",
-                "merging.abstract.sublinear": "is not the paper's algorithm alone",
+                "edge.figure-3.nearest-increases": "already replaces the policy",
+                "edge.lemma-1.least-change": "is more than the paper's algorithm",
+                "merging.abstract.sublinear": "is more than the paper's algorithm",
             },
         ),
     ],
@@ -119,7 +119,7 @@ def test_it_enters_no_record_and_no_status(own, tmp_path):
     folder = tmp_path / "run"
     mt.verify("continual.lemma-4", **QUICK, system=f"{own}:worse").report(folder)
     for read in (record.own, lambda where: standing(folder=where)):
-        assert "worse, an algorithm of your own" in str(refusal(DamagedError, read, folder))
+        assert "your own algorithm worse" in str(refusal(DamagedError, read, folder))
     assert pages.read_reports([folder]).own_system == "worse"
     mt.verify("continual.lemma-4", **QUICK).report(tmp_path / "printed")
     refusal(DamagedError, pages.read_reports, [folder, tmp_path / "printed"])

@@ -1,4 +1,4 @@
-"""The papers' data sets and users' own, read from a folder, never downloaded."""
+"""The papers' data sets and users' data, which are read from a folder and never downloaded."""
 
 import functools
 from collections.abc import Callable
@@ -21,16 +21,14 @@ _GREY_SCALE = 15  # scikit-learn's grey levels end at 16, and 16 * 15 = 240 fits
 
 
 class Loader(NamedTuple):
-    """Reader of a data set."""
-
     title: str
-    read: Callable[[list[Path]], DataSet]  # of the first file or folder for each pattern
-    files: tuple[str, ...] = ()  # glob patterns of its files; none for data that are in memory
+    read: Callable[[list[Path]], DataSet]  # called with the first file or folder for each pattern
+    files: tuple[str, ...] = ()  # glob patterns of its files, or () for data in memory
 
 
 @functools.cache
 def load_digits() -> DataSet:
-    """Return scikit-learn's 1,797 digits of 8 x 8 pixels, an evenly spaced fifth for tests."""
+    """Return scikit-learn's 1,797 digits of 8 x 8 pixels. An evenly spaced fifth is for tests."""
     pixels, digits, is_test = handwritten_digits()
     images = (pixels * _GREY_SCALE).astype(np.uint8)[..., None]
     labels = digits.astype(np.int32)
@@ -44,7 +42,7 @@ def load_digits() -> DataSet:
     )
 
 
-# What can be loaded, by name.
+# The readers of data sets, by name.
 DATASETS: dict[str, Loader] = {
     "digits": Loader("digits", lambda _: load_digits()),
     "mnist": Loader("MNIST", published.load_mnist, published.MNIST.files),
@@ -58,9 +56,9 @@ DATASETS: dict[str, Loader] = {
 
 
 def read_folder(folder: Path | str, preferred: str = "") -> DataSet:
-    """Return the data set in a folder: the preferred one, or else another published one, or else images in folders.
+    """Return the data set in a folder, which is the preferred one, or else a published one or images in folders.
 
-    Raises: MissingError for other contents, DataError or InvalidValueError for unreadable files.
+    Raises: MissingError if there is none. DataError or InvalidValueError for unreadable files.
 
     Examples:
         >>> import tempfile
@@ -79,8 +77,8 @@ def read_folder(folder: Path | str, preferred: str = "") -> DataSet:
             return load(name, place)
     titles = ", ".join(loader.title for loader in loaders.values() if loader.files != folders.FILES)
     raise MissingError(
-        f"no data set in {place}. Name a folder that has the published files of {titles}, or images in train/CLASS "
-        "and test/CLASS."
+        f"there is no data set in {place}. It needs the published files of {titles}, or images in train/CLASS and "
+        "test/CLASS."
     )
 
 
@@ -88,8 +86,8 @@ def load(name: str, folder: Path | str | None = None) -> DataSet:
     """Return a data set of `DATASETS`.
 
     Args:
-        folder: with its files, except for digits.
-    Raises: UnknownNameError, MissingError with the absent files, DataError with the file and its fault, or
+        folder: the folder of its files. The digits need none.
+    Raises: UnknownNameError. MissingError, naming the missing files. DataError, naming a file and its fault.
         InvalidValueError for unreadable arrays and images.
 
     Examples:
@@ -104,7 +102,7 @@ def load(name: str, folder: Path | str | None = None) -> DataSet:
     loader = DATASETS[name]
     if loader.files and folder is None:
         raise MissingError(
-            f"{name} needs a folder (--data DIR): {loader.title} is neither embedded nor downloaded. Name the folder "
-            f"that has {', '.join(loader.files)}."
+            f"{name} needs a folder (--data DIR), because {loader.title} is neither embedded nor downloaded. Name the "
+            f"folder that has {', '.join(loader.files)}."
         )
     return loader.read(locate(loader.title, Path(folder or "."), loader.files))

@@ -1,4 +1,4 @@
-"""A user's own images and features, as arrays."""
+"""Users' images and features in arrays."""
 
 from collections.abc import Sequence
 
@@ -8,10 +8,10 @@ from jaxtyping import Int, Num
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.deep.datasets.files import DataSet, Images
 
-MOST_CLASSES = 1 << 16  # each has a name, a share of every count and, in most networks, an output
-_NUMBERS = "biuf"  # kinds of dtypes: truth values, whole numbers with and without a sign, floats
+MOST_CLASSES = 1 << 16  # each class has a name, an entry in counts and, in most networks, an output
+_NUMBERS = "biuf"  # kinds of dtypes, which are Booleans, integers with and without a sign, and floats
 _LARGEST_NUMBER = float(np.finfo(np.float32).max)
-_CHANNELS = (1, 3)  # of images; PyTorch has them before the rows
+_CHANNELS = (1, 3)  # numbers of channels, which PyTorch has before rows
 
 
 def from_arrays(
@@ -22,13 +22,13 @@ def from_arrays(
     test_labels: Int[np.ndarray, " m"],
     class_names: Sequence[str] | None = None,
 ) -> DataSet:
-    """Return a data set of arrays: images (n, h, w) or (n, h, w, c), or features (n, p).
+    """Return a data set from arrays of images (n, h, w) or (n, h, w, c), or features (n, p).
 
-    Bytes are pixels in 0..255, and floats stay unchanged. Either is standardised, by channel or feature.
+    Bytes are pixels in 0..255, and floats stay unchanged. Both are later standardised by channel or feature.
 
     Args:
-        class_names: of the classes 0, 1, ..., by default their numbers.
-    Raises: InvalidValueError for arrays that do not fit each other, non-finite numbers, or labels without a class.
+        class_names: names of the classes 0, 1, ..., by default their numbers.
+    Raises: InvalidValueError for arrays that do not fit together, non-finite numbers, or labels without a class.
 
     Examples:
         >>> import numpy as np
@@ -45,21 +45,21 @@ def from_arrays(
     num_classes = min(highest + 1, MOST_CLASSES) if class_names is None else len(class_names)
     if lowest < 0 or highest >= num_classes:
         raise InvalidValueError(
-            f"labels must be in 0..{num_classes - 1}, one for each class, and one is "
-            f"{lowest if lowest < 0 else highest}. Change the labels.",
+            f"labels must be in 0..{num_classes - 1}, but one is {lowest if lowest < 0 else highest}. Change the "
+            "labels.",
             argument="labels",
         )
     num_present = len(np.unique(splits[0][1]))
     if class_names is None and num_classes > 2 * max(num_present, 2):
         raise InvalidValueError(
             f"labels go up to {highest}, but only {num_present} of these {num_classes} classes have training data. "
-            "Renumber them from 0, as np.unique(labels, return_inverse=True)[1] does, or remove the data of the last.",
+            "Renumber them from 0, for example with np.unique(labels, return_inverse=True)[1].",
             argument="labels",
         )
     if pixels[0].shape[1:] != pixels[1].shape[1:] or pixels[0].dtype != pixels[1].dtype:
         shapes = [f"{values.shape[1:]} of {values.dtype}" for values in pixels]
         raise InvalidValueError(
-            f"training data {shapes[0]} and test data {shapes[1]} must be of one shape and one type. Convert them."
+            f"training data {shapes[0]} and test data {shapes[1]} must have the same shape and type. Convert them."
         )
     names = tuple(map(str, range(num_classes) if class_names is None else class_names))
     images = [Images(values, labels.astype(np.int32)) for values, (_, labels) in zip(pixels, splits, strict=True)]
@@ -81,17 +81,17 @@ def _pixels(values: np.ndarray, labels: np.ndarray) -> Num[np.ndarray, "n h w c"
     if values.dtype != np.uint8:
         if not np.isfinite(values).all():
             raise InvalidValueError(
-                "features must be finite: there are NaN or infinite ones. Remove them.", argument="features"
+                "features must be finite, but some are NaN or infinite. Remove them.", argument="features"
             )
         if values.dtype.kind == "f" and max(float(values.max()), -float(values.min())) > _LARGEST_NUMBER:
             raise InvalidValueError(
-                f"features must be at most {_LARGEST_NUMBER:g} in size. Scale them.", argument="features"
+                f"absolute values of features must be at most {_LARGEST_NUMBER:g}. Scale them.", argument="features"
             )
         values = values.astype(np.float32)
     if values.ndim == 4 and values.shape[1] in _CHANNELS and min(values.shape[2:]) > 4:
         raise InvalidValueError(
             f"images of shape {values.shape} look like PyTorch's (n, c, h, w), but must be (n, h, w, c). Use "
-            "np.moveaxis(images, 1, -1); features are (n, p)."
+            "np.moveaxis(images, 1, -1). Features are (n, p)."
         )
     if values.ndim == 2:
         return values[:, None, None, :]

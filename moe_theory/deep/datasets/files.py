@@ -17,21 +17,21 @@ from moe_theory.core.errors import DataError, MissingError, described
 class Images(NamedTuple):
     """One split of a data set."""
 
-    pixels: Num[np.ndarray, "n h w c"]  # bytes as stored, 0 is dark; or float32, features in the last axis
+    pixels: Num[np.ndarray, "n h w c"]  # bytes as stored, with 0 for dark, or float32 with features on the last axis
     labels: Int32[np.ndarray, " n"]  # 0 .. num_classes - 1
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class DataSet:
-    """Labelled images, split by their publisher, and compared by identity."""
+    """Labelled images in the publisher's splits. Data sets are compared by identity."""
 
-    name: str  # as in `DATASETS`
-    title: str  # as the papers write it
+    name: str  # name in `DATASETS`
+    title: str  # name in the papers
     train: Images
     test: Images
     class_names: tuple[str, ...]
-    source: str = "arrays in memory"  # where it comes from
-    notes: tuple[str, ...] = ()  # what was converted, held out or not read
+    source: str = "arrays in memory"  # origin of the data
+    notes: tuple[str, ...] = ()  # notes on converted, held-out or unread data
 
     def __repr__(self) -> str:
         sizes = f"{len(self.train.labels):,} training and {len(self.test.labels):,} test"
@@ -40,7 +40,7 @@ class DataSet:
 
     @property
     def lines(self) -> list[str]:
-        """Source of the data, and every note on them."""
+        """Lines with the source of the data and every note."""
         shape = " x ".join(map(str, self.train.pixels.shape[1:]))
         return [
             f"data: {self.title}: {self.source}",
@@ -55,13 +55,13 @@ _SYSTEM = {"__macosx", "thumbs.db", "desktop.ini", "@eadir"}
 
 
 def locate(title: str, folder: Path, patterns: Sequence[str]) -> list[Path]:
-    """Return the first entry of a folder for each glob pattern, "/" at the end for folders."""
+    """Return the first file of a folder for each glob pattern, or folder if the pattern ends in "/"."""
     folder = folder.expanduser().absolute()
     paths = {pattern: matching(folder, pattern) for pattern in patterns}
     lacking = [pattern for pattern in patterns if not paths[pattern]]
     if lacking:
         fault = f"has no {', '.join(lacking)}" if folder.is_dir() else "is not a folder"
-        raise MissingError(f"no {title} in {folder}, which {fault}. Name the folder that has {', '.join(patterns)}.")
+        raise MissingError(f"{folder} {fault}: {title} cannot be read. Name the folder that has {', '.join(patterns)}.")
     return [paths[pattern][0] for pattern in patterns]
 
 
@@ -84,7 +84,7 @@ def reading(path: Path) -> Iterator[None]:
         raise DataError(path, f"it cannot be decompressed ({failure})") from None
     except (OSError, MemoryError) as failure:
         reason = f"it cannot be read ({described(failure)})"
-        raise DataError(path, reason, "Fix its permissions, the disk or the memory, or get it again.") from None
+        raise DataError(path, reason, "Check permissions, disk and memory, or download it again.") from None
 
 
 def read_whole(path: Path) -> bytes:
@@ -95,7 +95,6 @@ def read_whole(path: Path) -> bytes:
 
 
 def check_labels(path: Path, labels: Int[np.ndarray, " n"], num_classes: int) -> None:
-    """Raise DataError for a label outside 0 .. num_classes - 1."""
     wrong = np.flatnonzero(labels >= num_classes)
     if len(wrong):
         raise DataError(path, f"label {labels[wrong[0]]} of image {wrong[0]} is not in 0..{num_classes - 1}")

@@ -1,4 +1,4 @@
-"""Images in one folder for each class: train/CLASS and test/CLASS, and Tiny ImageNet as published."""
+"""Images with one folder per class, as in train/CLASS and test/CLASS, and Tiny ImageNet as published."""
 
 import itertools
 from collections.abc import Sequence
@@ -22,11 +22,11 @@ def load_folders(paths: list[Path]) -> DataSet:
     root = paths[0].parent.parent.resolve()
     names, test_names = ([path.name for path in matching(root / split, "*/")] for split in ("train", "test"))
     if len(names) < 2:
-        raise MissingError(f"{root / 'train'} has {len(names)} folders of classes, and must have two. Add some.")
+        raise MissingError(f"{root / 'train'} has {len(names)} folders of classes, but needs two. Add folders.")
     strangers = sorted({*test_names} - {*names})
     if strangers:
         reason = f"{shortened(strangers[0])} is not one of the {len(names)} classes of train"
-        raise DataError(root / "test" / strangers[0], reason, "Name the folders of both splits alike.")
+        raise DataError(root / "test" / strangers[0], reason, "Use the same folder names in train and test.")
     training = class_images([root / "train" / name for name in names])
     test_files, places = class_images([root / "test" / name for name in test_names])
     test_labels = np.array([names.index(name) for name in test_names], np.int32)[places]
@@ -34,7 +34,7 @@ def load_folders(paths: list[Path]) -> DataSet:
 
 
 def load_tiny_imagenet(paths: list[Path]) -> DataSet:
-    """Return the images that `wnids.txt` lists, with the validation images for tests."""
+    """Return the images of the classes in `wnids.txt`. The validation images are for tests."""
     train, validation, listed = paths
     names = sorted(read_whole(listed).decode(errors="replace").split())
     training = class_images([train / name / "images" for name in names])
@@ -44,7 +44,7 @@ def load_tiny_imagenet(paths: list[Path]) -> DataSet:
     classes = dict(line.split("\t")[:2] for line in lines if "\t" in line)
     strangers = sorted({path.name for path in test_files} ^ classes.keys() | ({*classes.values()} - {*names}))
     if strangers:
-        raise DataError(annotations, f"{strangers[0]!r} is not in both it and the folders", "Unpack the archive again.")
+        raise DataError(annotations, f"{strangers[0]!r} is missing here or in the folders", "Unpack the archive again.")
     labels = np.array([names.index(classes[path.name]) for path in test_files], np.int32)
     return _read_splits("tiny-imagenet", TINY_IMAGENET, names, training, (test_files, labels), f"images of {listed}")
 
@@ -67,22 +67,22 @@ def _read_splits(
 
 
 def class_images(folders: Sequence[Path]) -> LabelledFiles:
-    """Return the images of classes 0, 1, ..., and their labels. Raises: DataError for none."""
+    """Return the images of classes 0, 1, ..., and their labels. Raises: DataError for a class without images."""
     listed = [list_images(folder) for folder in folders]
     for folder, paths in zip(folders, listed, strict=True):
         if not paths:
-            raise DataError(folder, "there are no images in it", "Put images there, or remove the folder.")
+            raise DataError(folder, "it has no images", "Put images there, or remove the folder.")
     counts = np.array([len(paths) for paths in listed], int)
     labels = np.repeat(np.arange(len(folders), dtype=np.int32), counts)
     return list(itertools.chain.from_iterable(listed)), labels
 
 
 def list_images(folder: Path) -> list[Path]:
-    """Return the images of a class by name. Raises: DataError for anything else there."""
+    """Return the images of a class, sorted by name. Raises: DataError for other files."""
     with reading(folder):
         paths = sorted(path for path in folder.iterdir() if not is_system(path))
     for path in paths:
         if path.suffix.lower() not in ENDINGS:
-            reason = f"it is no image by its ending ({', '.join(sorted(ENDINGS))}), in a folder of images"
+            reason = f"it is in a folder of images, but its ending is not one of {', '.join(sorted(ENDINGS))}"
             raise DataError(path, reason, "Save it as PNG, or move it elsewhere.")
     return paths

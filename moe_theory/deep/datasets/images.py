@@ -1,4 +1,4 @@
-"""Images in the formats named here: 8-bit grey or RGB, all of one size, unchanged."""
+"""Images in several formats, 8-bit grey or RGB and of one size, which are read unchanged."""
 
 import io
 import warnings
@@ -18,14 +18,14 @@ from moe_theory.deep.datasets.files import read_whole
 FORMATS = ("BMP", "JPEG", "PNG")  # Pillow's names
 ENDINGS = frozenset((".bmp", ".jfif", ".jpe", ".jpeg", ".jpg", ".png"))
 _MODES = ("L", "RGB")
-_ORIENTATION = 0x0112  # the tag of EXIF
+_ORIENTATION = 0x0112  # an EXIF tag
 _UPRIGHT = (None, 1)
 
 
 def read_images(paths: Sequence[Path]) -> tuple[UInt8[np.ndarray, "n h w 3"], int]:
-    """Return the images in these files, at least one, in order, and the number of grey ones."""
+    """Return the images in one or more files, in order, and the number of grey images."""
     with warnings.catch_warnings(), ThreadPoolExecutor(available_cores()) as threads:
-        warnings.simplefilter("ignore")  # Pillow's, of metadata
+        warnings.simplefilter("ignore")  # Pillow warns of metadata
         images = list(threads.map(_decode, paths))
     counts = Counter(pixels.shape for pixels, _ in images)
     if len(counts) > 1:
@@ -33,8 +33,8 @@ def read_images(paths: Sequence[Path]) -> tuple[UInt8[np.ndarray, "n h w 3"], in
         odd = next(path for path, (pixels, _) in zip(paths, images, strict=True) if pixels.shape == shapes[-1])
         listed = ", ".join(f"{counts[shape]:,} of {shape[0]} x {shape[1]}" for shape in shapes[:4])
         raise InvalidValueError(
-            f"the images have {len(counts)} sizes, and must have one: {listed} pixels, such as {odd}. Resize them, as "
-            f"by PIL.Image.open(path).resize(({width}, {height})).save(path)."
+            f"the images must have one size, but have {len(counts)}: {listed} pixels, such as {odd}. Resize them, for "
+            f"example with PIL.Image.open(path).resize(({width}, {height})).save(path)."
         )
     return np.stack([pixels for pixels, _ in images]), sum(is_grey for _, is_grey in images)
 
@@ -45,23 +45,24 @@ def _decode(path: Path) -> tuple[UInt8[np.ndarray, "h w 3"], bool]:
         with Image.open(io.BytesIO(data), formats=FORMATS) as image:
             if not _is_plain(image):
                 raise InvalidValueError(
-                    f"{path} (mode {image.mode}) must be one frame of 8-bit grey or RGB, without transparency and "
-                    "without a turn in its EXIF data. Convert it, as by exif_transpose(image).convert('RGB') of PIL."
+                    f"{path} (mode {image.mode}) must be one frame of 8-bit grey or RGB, without transparency or a "
+                    "rotation in its EXIF data. Convert it, for example with PIL's "
+                    "exif_transpose(image).convert('RGB')."
                 )
             return np.asarray(image.convert("RGB")), image.mode == "L"
     except MoeTheoryError:
         raise
     except Exception as failure:  # decoders do not document what they raise
         reason = shortened(str(failure) or type(failure).__name__)
-        if isinstance(failure, Image.UnidentifiedImageError):  # whose message has an address in memory
-            reason = "no known format"
+        if isinstance(failure, Image.UnidentifiedImageError):  # its message has a memory address
+            reason = "its format is unknown"
         way_out = f"Remove it, or save it in one of the formats {', '.join(FORMATS)}."
         raise DataError(path, f"it cannot be decoded ({reason})", way_out) from None
 
 
 def _is_plain(image: Image.Image) -> bool:
-    """Return whether pixels are 8-bit grey or RGB as they are stored, in one upright frame."""
-    for _, _, _, arguments in getattr(image, "tile", ()):  # before anything is decoded, which forgets the depth
+    """Return whether the stored pixels are 8-bit grey or RGB, in one upright frame."""
+    for _, _, _, arguments in getattr(image, "tile", ()):  # before decoding, which loses the depth
         raw_mode = arguments if isinstance(arguments, str) else arguments[0]
         if ";" in str(raw_mode):
             return False

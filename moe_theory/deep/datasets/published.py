@@ -1,7 +1,7 @@
 """MNIST, Fashion-MNIST, CIFAR-10 and CIFAR-100 as published.
 
-MNIST's files are in the IDX format, plain or compressed, CIFAR's in the binary version. CIFAR's Python version has
-pickles, which run code, and is not read.
+MNIST's files have the IDX format, plain or compressed, and CIFAR's files are the binary version. CIFAR's Python version
+is not read, because its pickles can run code.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ from jaxtyping import UInt8
 from moe_theory.core.errors import DataError
 from moe_theory.deep.datasets.files import DataSet, Images, check_labels, read_whole
 
-_UINT8 = 8  # the code of unsigned bytes
+_UINT8 = 8  # IDX's code for unsigned bytes
 _IDX = (
     "train-images[-.]idx3-ubyte*",
     "train-labels[-.]idx1-ubyte*",
@@ -28,9 +28,9 @@ class Published(NamedTuple):
     name: str
     title: str
     class_names: tuple[str, ...]
-    files: tuple[str, ...]  # glob patterns, those of the test split last
-    md5: tuple[str, ...] = ()  # of what each of the files holds, decompressed
-    num_labels: int = 0  # of CIFAR: bytes before an image's pixels, the last of which is its label
+    files: tuple[str, ...]  # glob patterns. Those of the test split come last
+    md5: tuple[str, ...] = ()  # MD5 of each decompressed file
+    num_labels: int = 0  # for CIFAR, bytes before an image's pixels. The last of them is its label
 
 
 MNIST = Published(
@@ -74,7 +74,7 @@ CIFAR100 = Published(
 
 
 def load_mnist(paths: list[Path]) -> DataSet:
-    """Return images (n, 28, 28, 1) of MNIST or Fashion-MNIST by MD5, with a title that names other files."""
+    """Return images (n, 28, 28, 1) of MNIST or Fashion-MNIST, told apart by MD5. The title marks other files."""
     train = _idx_split(paths[0], paths[1], len(MNIST.class_names))
     test = _idx_split(paths[2], paths[3], len(MNIST.class_names))
     md5 = tuple(hashlib.md5(read_whole(path), usedforsecurity=False).hexdigest() for path in paths)
@@ -92,7 +92,7 @@ def _idx_split(image_file: Path, label_file: Path, num_classes: int) -> Images:
     labels = _read_idx(label_file, ())
     check_labels(label_file, labels, num_classes)
     if len(labels) != len(pixels):
-        reason = f"it has {len(labels)} labels for the {len(pixels)} images of {image_file.name}"
+        reason = f"it has {len(labels)} labels, but {image_file.name} has {len(pixels)} images"
         raise DataError(label_file, reason)
     return Images(pixels[..., None], labels.astype(np.int32))
 
@@ -108,7 +108,7 @@ def _read_idx(path: Path, shape: tuple[int, ...]) -> UInt8[np.ndarray, "n ..."]:
     count = int.from_bytes(data[4:8], "big")
     size = count * math.prod(shape)
     if not count or len(data) - start != size:
-        raise DataError(path, f"its header promises {size:,} bytes after it; there are {len(data) - start:,}")
+        raise DataError(path, f"its header promises {size:,} bytes after it, but there are {len(data) - start:,}")
     return np.frombuffer(data, np.uint8, offset=start).reshape(count, *shape)
 
 

@@ -1,4 +1,4 @@
-"""Figures of deep experiments, from small presets."""
+"""Figures of deep experiments, made from small presets."""
 
 from moe_theory import plot
 from moe_theory.deep.figures import drive, edge_figure_4, figures_3_to_7
@@ -12,7 +12,7 @@ def draw_runs(preset: Preset, title: str, runs: Runs, canvas: plot.Canvas) -> No
     """Draw the runs of any preset in the layout of its paper's figures."""
     if preset.paper == EDGE:
         edge_figure_4.picture.draw(edge_figure_4.summarize(preset, runs), canvas)
-        canvas.legends[0].set_title(title)  # a suptitle would lie over a legend at the top
+        canvas.legends[0].set_title(title)  # a suptitle would cover a legend at the top
         return
     scales = preset.scales or (None,)
     parts = canvas.subfigures(len(scales), squeeze=False).flat if preset.scales else [canvas]
@@ -24,7 +24,7 @@ def draw_runs(preset: Preset, title: str, runs: Runs, canvas: plot.Canvas) -> No
         )
         part.legends[0].set_title(title if scale is None else f"{title}, gate_scale {scale:g}")
         for place, metric in enumerate(figures_3_to_7.SYMBOLS):
-            panel = part.axes[2 * place]  # with termination, which a single network has no need of
+            panel = part.axes[2 * place]  # the panel with termination, which a single network does not need
             for number, name in enumerate(preset.others):
                 mean = plot.across_replicates(getattr(runs[name].records, metric))["mean"]
                 panel.plot(runs[name].rounds, mean, color=f"C{3 + number}", linewidth=1.2, label=name)

@@ -1,4 +1,4 @@
-"""Effects of early termination, and of a router that freezes by itself: G_T by the gates' drive kappa."""
+"""Effects of early termination, and of a router that freezes by itself, on G_T by the gate drive kappa."""
 
 import itertools
 
@@ -49,7 +49,7 @@ def compute(setup: plot.Setup) -> xr.Dataset:
 
 
 def drive_while_exploring(run: Run) -> float:
-    """Return the median of kappa over replicates and rounds 2 .. T1, before any termination."""
+    """Return the median of kappa over replicates and rounds 2 .. T1, which precede any termination."""
     last = int(exploration_rounds(int(run.params.num_experts), run.params.learning_rate))
     drives = run.records.drive[:last]
     return float(np.median(drives[1:] if len(drives) > 1 else drives))

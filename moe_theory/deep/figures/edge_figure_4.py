@@ -1,4 +1,4 @@
-"""Fig. 4 of `edge`: generalization error of four routing policies, by number of servers."""
+"""Fig. 4 of `edge`, the generalization error of four routing policies, by number of servers."""
 
 import xarray as xr
 

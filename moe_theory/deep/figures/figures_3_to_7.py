@@ -1,4 +1,4 @@
-"""Figs. 3 to 7 and Tables 1 and 2 of `continual`: M experts with and without termination."""
+"""Figs. 3 to 7 and Tables 1 and 2 of `continual`, for M experts with and without termination."""
 
 import itertools
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Fig. 4 of `edge`: MNIST with five and with ten servers."""
+"""Fig. 4 of `edge`, on MNIST with five and with ten servers."""
 
 from collections.abc import Callable
 
@@ -25,7 +25,7 @@ def errors_of(num_experts: int, *policies: str) -> Callable[[Runs], np.ndarray]:
 
 
 def gains(num_experts: int, factor: float = 1.0) -> Callable[[Runs], np.ndarray]:
-    """Gain of the adaptive gate on each existing strategy, times a factor (V, B)."""
+    """Return the gain of the adaptive gate over each existing strategy, times a factor (V, B)."""
     return lambda runs: factor * (errors_of(num_experts, *EXISTING)(runs) - errors_of(num_experts, "adaptive")(runs))
 
 

@@ -1,4 +1,4 @@
-"""Figs. 3 to 7 of `continual`: several experts against one, termination against none, and what decides it."""
+"""Figs. 3 to 7 of `continual`, which compare several experts with one, and termination with none."""
 
 from typing import NamedTuple
 
@@ -11,12 +11,10 @@ from moe_theory.verification import Experiment
 
 
 class Figure(NamedTuple):
-    """A figure of the paper."""
-
     id: str
     experiment: Experiment
     sizes: tuple[int, ...]  # numbers M of experts above 1
-    panels: tuple[str, ...]  # names of metrics, as the ends of claims' ids have them
+    panels: tuple[str, ...]  # names of metrics, which end claims' ids
 
 
 final_error = experiments.final("generalization_error")
@@ -36,10 +34,9 @@ STATEMENTS = {figure.id: statement(figure.id, module=__name__) for figure in FIG
 
 
 def claim_below(figure: Figure, panel: str, rival: str) -> None:
-    """Claim that in most runs of the same tasks every number of experts ends with less than its rival does.
+    """Claim that in most runs on the same tasks every number of experts ends below its rival.
 
-    The rival "moe" is one expert, and "termination" is the same number of experts that never terminate their gate
-    updates.
+    The rival for "moe" is one expert. The rival for "termination" is the same number of experts without termination.
     """
     metric = METRICS[panel]
     terminated = experiments.of_experts(metric, figure.sizes, terminate=True)
@@ -63,8 +60,8 @@ for figure in FIGURES:
 
 FIGURE_3 = STATEMENTS["figure-3-transfer"]
 DRIVE_EXPERTS = 4
-NECESSARY = 1.25  # our reading of "poor performance": an error larger by 25 %
-HARMLESS = 1.1  # and of its absence: by 10 %
+NECESSARY = 1.25  # our reading of "poor performance" is an error that is larger by 25 %
+HARMLESS = 1.1  # our reading of its absence is an error that is larger by at most 10 %
 AT_WEAK, AT_STRONG = (
     experiments.DRIVE.together(*(expert_cell(DRIVE_EXPERTS, terminate, scale) for terminate in (False, True)))
     for scale in (WEAK, STRONG)

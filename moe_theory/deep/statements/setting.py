@@ -1,4 +1,4 @@
-"""Hypotheses of statements about networks, with sentences in `paper.toml`."""
+"""Hypotheses of statements about networks. Their sentences are in `paper.toml`."""
 
 import functools
 
@@ -7,7 +7,7 @@ import numpy as np
 from moe_theory.deep.gate import FREEZING_DRIVES
 from moe_theory.verification import statement as declarations
 
-LOW_DRIVE, HIGH_DRIVE = FREEZING_DRIVES  # kappa below which a router does not freeze by itself, and above which it does
+LOW_DRIVE, HIGH_DRIVE = FREEZING_DRIVES  # a router freezes by itself above HIGH_DRIVE, but not below LOW_DRIVE
 
 
 def _median_drive(run) -> float:

@@ -1,4 +1,4 @@
-"""Tables 1 and 2 of `continual`: average incremental accuracy by the number of experts and by termination."""
+"""Tables 1 and 2 of `continual`, average incremental accuracy by number of experts and by termination."""
 
 from moe_theory.deep import experiments
 from moe_theory.deep.experiments import MOSTLY, Measure, average_accuracy, by_size, of_experts
@@ -6,11 +6,11 @@ from moe_theory.deep.statements.setting import statement
 
 
 def mostly_below(runs_below: Measure, others: Measure) -> Measure:
-    """Whether each accuracy is below another, by run (V, B)."""
+    """Return whether each accuracy is below another, by run (V, B)."""
     return lambda runs: runs_below(runs) < others(runs)
 
 
-for table, runs, sizes in (  # accuracy rises along the sizes, with termination
+for table, runs, sizes in (  # with termination, accuracy rises along the sizes
     ("table-1", experiments.CIFAR100, (1, 8, 10)),
     ("table-2", experiments.TINY_IMAGENET, (1, 10, 8)),
 ):

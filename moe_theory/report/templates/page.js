@@ -30,7 +30,7 @@
       verdicts += count;
     }
     const isNarrowed = facets.size > 0 || words.length > 0;
-    for (const [fold, wasOpen] of folds) {  // a search opens what it finds; without one all is as at first
+    for (const [fold, wasOpen] of folds) {  // a search opens its hits. Without one, the initial state returns
       const isFound = fold.querySelector(".card:not([hidden])") !== null;
       fold.hidden = isNarrowed && !isFound;
       fold.open = isNarrowed ? isFound : wasOpen;
@@ -46,7 +46,7 @@
     apply();
   };
 
-  const follow = () => {  // a link opens what it leads to, whatever is filtered
+  const follow = () => {  // a link opens its target despite filters
     const hash = location.hash.slice(1);
     const target = hash && document.getElementById(decodeURIComponent(hash));
     if (!target || !target.closest("details")) return;
