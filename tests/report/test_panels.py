@@ -96,12 +96,12 @@ def verdict(id: str, status: Status, says: str) -> Verdict:
         (
             Status.SUPPORTED,
             Status.REFUTED,
-            "Without x it is so: holds (32 of 64). Without y it is so: fails (32 of 64).",
+            "Tested: Without x it is so. Result: holds (32 of 64). Tested: Without y it is so. Result: fails (32 of 64).",
         ),
-        (Status.SUPPORTED, Status.SUPPORTED, f"{NOT_ISOLATED} Without x"),
-        (Status.REFUTED, Status.REFUTED, "The named cause is not the cause. Without x it is so: fails"),
-        (Status.INCONCLUSIVE, Status.REFUTED, f"{NOT_ISOLATED} Without x it is so: is undecided"),
-        (Status.INAPPLICABLE, Status.REFUTED, f"{NOT_ISOLATED} Without y"),
+        (Status.SUPPORTED, Status.SUPPORTED, f"{NOT_ISOLATED} Tested: Without x"),
+        (Status.REFUTED, Status.REFUTED, "The named cause is not the cause. Tested: Without x it is so. Result: fails"),
+        (Status.INCONCLUSIVE, Status.REFUTED, f"{NOT_ISOLATED} Tested: Without x it is so. Result: is undecided"),
+        (Status.INAPPLICABLE, Status.REFUTED, f"{NOT_ISOLATED} Tested: Without y"),
     ],
 )
 def test_a_card_says_what_happens_without_the_cause_and_without_others(without, other, begins):
@@ -115,7 +115,7 @@ def test_a_card_says_what_happens_without_the_cause_and_without_others(without, 
     about = Statement("b", "a", "Lemma 1", "It is so.", roles=roles)
     said = dict(evidence(judged(about, found), found))
     assert said["Ablation"].startswith(begins)
-    assert said["Baseline"] == "Blindly it is so: fails (32 of 64)."
+    assert said["Baseline"] == "Tested: Blindly it is so. Result: fails (32 of 64)."
     proved = dataclasses.replace(about, disproof=Proof("a:proofs/b.py", "It is not so.", ["As is seen."], "", "", ""))
     said = dict(evidence(judged(proved, found), found))
     assert said["Ablation"].startswith(begins.replace(NOT_ISOLATED, "The counterexample shows the cause directly."))
