@@ -232,10 +232,14 @@ def _side(verdict: Verdict) -> str:
 
 
 def _slope(verdict: Verdict) -> str:
-    low, high = (number(verdict.predicted + end) for end in verdict.interval)
-    if low == high:
-        return number(verdict.observed)
-    return f"{number(verdict.observed)} (interval {low} to {high})"
+    low, high = verdict.interval
+    return _with_interval(verdict.observed, verdict.predicted + low, verdict.predicted + high)
+
+
+def _with_interval(value: float, low: float, high: float) -> str:
+    if number(low) == number(high):  # as of exact values, or where there is no interval
+        return number(value)
+    return f"{number(value)} (interval {number(low)} to {number(high)})"
 
 
 def _limit_words(verdict: Verdict, before: Trend) -> str:
@@ -244,8 +248,8 @@ def _limit_words(verdict: Verdict, before: Trend) -> str:
     place = verdict.at.removeprefix("slope ")
     return (
         f"{place} the exponent is {_slope(verdict)}. The claim is {_side(verdict)} {verdict.predicted:g} (margin "
-        f"{verdict.margin:.3g}). From the decade before, the exponent changes by {number(before.value)} (interval "
-        f"{number(before.low)} to {number(before.high)})"
+        f"{verdict.margin:.3g}). From the decade before, the exponent changes by "
+        f"{_with_interval(before.value, before.low, before.high)}"
     )
 
 
@@ -285,7 +289,10 @@ def _open_question(verdict: Verdict) -> str:
         way_out = ""
         if verdict.kind == "limit_rate" and abs(verdict.trend.value) > verdict.margin:
             way_out = ". While it bends, a grid nearer to the limit is needed"
-        return f"{runs}: {_limit_words(verdict, verdict.trend)}{way_out}."
+        words = _limit_words(verdict, verdict.trend)
+        if verdict.doubt:
+            words = f"{verdict.doubt}. {_capitalize(words)}"
+        return f"{runs}: {words}{way_out}."
     if verdict.kind == "identity" and math.isfinite(verdict.smallest_discrepancy):
         share = percentage(verdict.smallest_discrepancy)
         return (

@@ -96,7 +96,7 @@ def verdict(id: str, status: Status, says: str) -> Verdict:
         (
             Status.SUPPORTED,
             Status.REFUTED,
-            "Tested: Without x it is so. Result: holds (32 of 64). Tested: Without y it is so. Result: fails (32 of 64).",
+            "Tested: Without x it is so. Result: holds (32 of 64). Tested: Without y it is so. Result: fails (32 of",
         ),
         (Status.SUPPORTED, Status.SUPPORTED, f"{NOT_ISOLATED} Tested: Without x"),
         (Status.REFUTED, Status.REFUTED, "The named cause is not the cause. Tested: Without x it is so. Result: fails"),
