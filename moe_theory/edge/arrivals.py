@@ -62,10 +62,10 @@ def draw(
     num_samples = dims.num_samples
     dtype = pool.truths.dtype
     numbers, normals = random.draws(key, 6 + 3 * dims.max_experts, num_features * num_samples, dtype)
-    units = numbers[:6]
-    of_servers = numbers[6:].reshape(dims.max_experts, 3)
-    perturbation, uniform, for_delays = jnp.moveaxis(of_servers, 1, 0)
-    vectors = normals.reshape(num_samples, num_features)
+    units = numbers[:6]  # for the task, the signal's column, its strength, the user's place (two), and the uplink
+    server_units = numbers[6:].reshape(dims.max_experts, 3)
+    perturbation_units, policy_units, delay_units = jnp.moveaxis(server_units, 1, 0)
+    vectors = normals.reshape(num_samples, num_features)  # the first is for the truth, the others are noise
 
     task = uniform_index(units[0], dims.num_tasks)
     truth = select_row(pool.truths, task) + params.cluster_spread * vectors[0]
@@ -73,15 +73,15 @@ def draw(
     direction = jnp.where(is_proportional, params.signal_scale * truth, select_row(pool.signals, task))
     strength = params.max_strength - rounded_positive((params.max_strength - params.min_strength) * units[2])
     noise = params.noise_scale * vectors[1:].T
-    trip = transfer_trip(units[3:5], positions, for_delays, units[5], params)
+    trip = transfer_trip(units[3:5], positions, uniform=delay_units, uplink=units[5], params=params)
     return Arrival(
         task=task,
         features=hide_signal(strength * direction, noise, units[1]),
         truth=truth,
         transfer_delay=bounded_delays(transfer, trip, params),
         distance=trip.distance,
-        perturbation=rounded_positive(params.perturbation_scale * perturbation),
-        uniform=uniform,
+        perturbation=rounded_positive(params.perturbation_scale * perturbation_units),
+        uniform=policy_units,
     )
 
 
@@ -95,13 +95,13 @@ def draw_pool(key: Key[Array, ""], dims: Dims, params: Params) -> Pool:
     """
     dtype = jnp.result_type(float)
     shape = (2, dims.num_tasks, dims.num_features)
-    centres, offsets = random.normals(key, math.prod(shape), dtype).reshape(shape)
+    centres, directions = random.normals(key, math.prod(shape), dtype).reshape(shape)
     scale = jnp.asarray(params.truth_scale, dtype)
     truths = jnp.where(jnp.asarray(params.scale_is_variance, bool), jnp.sqrt(scale), scale) * centres
-    bounded = offsets / jnp.max(jnp.abs(offsets), axis=1, keepdims=True)
+    bounded = directions / jnp.max(jnp.abs(directions), axis=1, keepdims=True)
     law = jnp.asarray(params.signal_law)
-    directions = jnp.where(law == ORTHOGONAL, orthonormal(offsets), jnp.where(law == INDEPENDENT, bounded, truths))
-    return Pool(truths=truths, signals=params.signal_scale * directions, clusters=jnp.arange(dims.num_tasks))
+    signals = jnp.where(law == ORTHOGONAL, orthonormal(directions), jnp.where(law == INDEPENDENT, bounded, truths))
+    return Pool(truths=truths, signals=params.signal_scale * signals, clusters=jnp.arange(dims.num_tasks))
 
 
 def transfer_trip(
