@@ -209,33 +209,33 @@ def begin(
     num_servers = dims.max_experts
     num_slots = dims.num_slots
     zero = jnp.zeros((), jnp.int32)
-    vectors_of_servers = jnp.zeros((num_servers, dims.num_features), dtype)
-    vectors_of_slots = jnp.zeros((num_slots, dims.num_features), dtype)
+    server_zeros = jnp.zeros((num_servers, dims.num_features), dtype)
+    slot_zeros = jnp.zeros((num_slots, dims.num_features), dtype)
     state = State(
         pool=Pool(jnp.asarray(pool.truths, dtype), jnp.asarray(pool.signals, dtype), jnp.asarray(pool.clusters)),
         positions=jnp.asarray(_checked_positions(num_servers, positions), dtype),
         execution_delay=jnp.asarray(execution_delay, jnp.int32),
-        experts=vectors_of_servers,
-        gates=vectors_of_servers,
-        gate_step=vectors_of_servers,
+        experts=server_zeros,
+        gates=server_zeros,
+        gate_step=server_zeros,
         busy_until=jnp.zeros(num_servers, jnp.int32),
         visits=jnp.zeros(num_servers, jnp.int32),
         dropped=zero,
         misrouted=zero,
-        residuals=vectors_of_servers,
+        residuals=server_zeros,
         squared_error=jnp.zeros((), dtype),
         round=zero,
         pending_server=jnp.full(num_slots, FREE, jnp.int32),
         pending_task=jnp.zeros(num_slots, jnp.int32),
         pending_serial=jnp.zeros(num_slots, jnp.int32),
         pending_until=jnp.zeros(num_slots, jnp.int32),
-        pending_change=vectors_of_servers,
+        pending_change=server_zeros,
         pending_norm=jnp.zeros(num_slots, dtype),
-        pending_input=vectors_of_slots,
+        pending_input=slot_zeros,
         pending_slopes=jnp.zeros((num_slots, num_servers), dtype),
     )
     if dims.slots_per_server > 1:
-        state = state._replace(pending_change=vectors_of_slots, refit=empty_refit(dims, dtype))
+        state = state._replace(pending_change=slot_zeros, refit=empty_refit(dims, dtype))
     if locality is not None:
         state = state._replace(memory=locality.init(dims))
     return state

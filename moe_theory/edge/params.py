@@ -158,12 +158,12 @@ class Params(NamedTuple):
 def check_params(dims: Dims, params: Params) -> None:
     values = constraints.check(params, dims)
     require_orthogonal(values.get("signal_law", PROPORTIONAL), dims.num_tasks, dims.num_features)
-    least = ("min_transfer_delay", "min_execution_delay")
-    most = ("max_transfer_delay", "max_execution_delay")
-    if not {*least, *most} <= values.keys():
-        return
-    shortest = sum(int(values[name]) for name in least)
-    longest = sum(int(values[name]) for name in most)
+    lower_bounds = ("min_transfer_delay", "min_execution_delay")
+    upper_bounds = ("max_transfer_delay", "max_execution_delay")
+    if not {*lower_bounds, *upper_bounds} <= values.keys():
+        return  # one of them is traced
+    shortest = sum(int(values[name]) for name in lower_bounds)
+    longest = sum(int(values[name]) for name in upper_bounds)
     if shortest < 1:
         raise InvalidValueError(
             "min_transfer_delay=0 and min_execution_delay=0 allow a delay of 0 rounds, but by (1) a task takes at "
@@ -184,11 +184,11 @@ def require_whole_rounds(name: str, rounds: np.ndarray) -> None:
         raise InvalidValueError(
             f"{name} must be whole numbers of rounds, but has type {rounds.dtype}. Change {name}.", argument=name
         )
-    wrong = ~(np.isfinite(rounds) & (rounds >= 0) & (rounds <= LONGEST_DELAY) & (rounds == np.floor(rounds)))
-    if np.any(wrong):
-        place = ", ".join(map(str, np.argwhere(wrong)[0]))
+    is_wrong = ~(np.isfinite(rounds) & (rounds >= 0) & (rounds <= LONGEST_DELAY) & (rounds == np.floor(rounds)))
+    if np.any(is_wrong):
+        place = ", ".join(map(str, np.argwhere(is_wrong)[0]))
         raise InvalidValueError(
-            f"{name}[{place}]={rounds[wrong][0]} must be a whole number of rounds in 0..{LONGEST_DELAY}. "
+            f"{name}[{place}]={rounds[is_wrong][0]} must be a whole number of rounds in 0..{LONGEST_DELAY}. "
             f"Change {name}.",
             argument=name,
         )
@@ -226,17 +226,18 @@ def _mean_square_bounded(num_features: int) -> float:
     """Return E|z|^2 / |z|_inf^2 of a standard normal z by quadrature."""
     from scipy import integrate, special  # slow to import
 
-    def others(largest: float) -> float:
+    def integrand(largest: float) -> float:
         inside = 2 * special.ndtr(largest) - 1
         density = math.exp(-(largest**2) / 2) / math.sqrt(2 * math.pi)
-        square = 1 - 2 * largest * density / inside
-        of_largest = num_features * 2 * density * inside ** (num_features - 1)
-        return float(of_largest * square / largest**2)
+        other_square = 1 - 2 * largest * density / inside  # of an entry that is smaller than the largest
+        largest_density = num_features * 2 * density * inside ** (num_features - 1)
+        return float(largest_density * other_square / largest**2)
 
-    return 1 + (num_features - 1) * float(integrate.quad(others, 1e-6, 12)[0])
+    # The largest entry adds 1, and each other one the same integral, which has no weight above 12 deviations.
+    return 1 + (num_features - 1) * float(integrate.quad(integrand, 1e-6, 12)[0])
 
 
-def _tuned(**choices: Any) -> dict[str, Any]:
+def _with_drive_of_one(**choices: Any) -> dict[str, Any]:
     params = Params(num_experts=TUNED_EXPERTS, signal_scale=1.0)._replace(**choices)
     return {**choices, "signal_scale": 1 / math.sqrt(gate_drive(params, FIGURE_3_FEATURES))}
 
@@ -250,12 +251,12 @@ READINGS: dict[str, Reading] = {
             "v = w: signals are the truths themselves, as in the paper's sibling on continual learning",
             Params(),
         ),
-        Reading("scaled-signal", "v = c w with the gate drive kappa = 1 at M = 50", Params(), _tuned()),
+        Reading("scaled-signal", "v = c w with the gate drive kappa = 1 at M = 50", Params(), _with_drive_of_one()),
         Reading(
             "orthogonal-signal",
             "orthogonal signals of equal norm with the gate drive kappa = 1 at M = 50",
             Params(),
-            _tuned(signal_law=ORTHOGONAL),
+            _with_drive_of_one(signal_law=ORTHOGONAL),
         ),
         Reading(
             "independent-signal",

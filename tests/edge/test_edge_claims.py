@@ -118,7 +118,7 @@ GATES = np.array([[2.0, 0, 0], [1.9, 0, 0], [0, 3.0, 0], [0, 0, 1.0]])
 def test_gaps_of_probabilities_are_taken_between_the_right_experts():
     """Would catch gaps between experts of different sets for one set's, probabilities over kinds, or other kinds."""
     run = learned(GATES)
-    own = experiments.specialists(experiments.drives(run))[:, :, 0]
+    own = experiments.is_specialist(experiments.signal_outputs(run))[:, :, 0]
     np.testing.assert_array_equal(own, np.eye(3, dtype=bool)[[0, 0, 1, 2]])
     probabilities = np.exp(GATES) / np.exp(GATES).sum(axis=0)  # (M, N): over experts, for each kind
     assert same_gaps(run)[0] == pytest.approx(probabilities[0, 0] - probabilities[1, 0])
@@ -127,7 +127,7 @@ def test_gaps_of_probabilities_are_taken_between_the_right_experts():
     assert other_gaps(run)[0] == pytest.approx(max(apart))
     assert gap_of_kinds(run)[0] == pytest.approx(np.ptp(probabilities, axis=1).max())
     nobody = learned(np.array([[0, 9.0, 0], [0, 2.0, 0], [0, 0, 1.0]]))
-    assert not experiments.specialists(experiments.drives(nobody))[:, 0].any()
+    assert not experiments.is_specialist(experiments.signal_outputs(nobody))[:, 0].any()
     assert np.isfinite([*same_gaps(nobody), *other_gaps(nobody)]).all()
     assert smaller_shortfall(run) == pytest.approx(0.0)
     assert printed_shortfall(run) > 0

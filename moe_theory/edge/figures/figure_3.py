@@ -62,28 +62,29 @@ def compute(setup: plot.Setup, policies: Sequence[str] = tuple(POLICIES)) -> xr.
         settings_of_cells = {f"{name}, {key}": params for key, params in settings.items()}
         cells += plot.log_axis_cells(settings_of_cells, system(dims, POLICIES[name]), observe, length, also=explored)
     cells += [
-        Cell(f"routes, {key}", system(dims, POLICIES["adaptive"]), params, length, 1, observe=observe_routes)
+        Cell(f"routes, {key}", system(dims, POLICIES["adaptive"]), params, length, observe=observe_routes)
         for key, params in settings.items()
     ]
     runs = setup.run(cells)
-    first = next(iter(runs.values()))
-    single = np.stack([single_expert_errors(pool, dims, first.params, length) for pool in pools_of(first)])
+    first_run = next(iter(runs.values()))  # all runs have the same pools
+    single = np.stack([single_expert_errors(pool, dims, first_run.params, length) for pool in pools_of(first_run)])
 
-    def values_of(policy: str, number: int) -> dict[str, Float[np.ndarray, " R"]]:
+    def values_at(policy: str, number: int) -> dict[str, Float[np.ndarray, " R"]]:
         key = cell_name(number)
-        return _values_of(runs[f"{policy}, {key}"], policy, single, dims, runs[f"routes, {key}"])
+        return _values_of(runs[f"{policy}, {key}"], policy, single, dims, routes=runs[f"routes, {key}"])
 
-    data = plot.over(values_of, {"round": first.rounds}, policy=policies, experts=numbers)
+    data = plot.over(values_at, {"round": first_run.rounds}, policy=policies, experts=numbers)
     return data.assign_coords(explored=("experts", explored)).assign_attrs(
-        {"within": float(np.mean(gaps_of(first).within_gap)) / dims.num_features}
+        {"within": float(np.mean(gaps_of(first_run).within_gap)) / dims.num_features}
         | {name: getattr(dims, name) for name in ("num_tasks", "num_features", "num_samples", "max_delay")}
-        | {name: float(getattr(first.params, name)) for name in ("learning_rate", "truth_scale")}
+        | {name: float(getattr(first_run.params, name)) for name in ("learning_rate", "truth_scale")}
     )
 
 
 def _values_of(
     run: Run, policy: str, single: Float[np.ndarray, "B L"], dims: Dims, routes: Run
 ) -> dict[str, Float[np.ndarray, " R"]]:
+    """Return the curves of a panel: the error over replicates, and each theory, which is NaN for other policies."""
     scale = 1 / dims.num_features
     missing = np.full(len(run.rounds), np.nan)
     if policy == "adaptive":
@@ -116,10 +117,13 @@ def single_expert_errors(pool: Pool, dims: Dims, params: Any, max_load: int) -> 
     """Return g(L) for L = 0..`max_load`, by equal increments of L g(L) after convergence."""
     last = min(CONVERGED, max_load)
     follows_truth = int(params.signal_law) == PROPORTIONAL
-    errors = corrected.generalization_error(pool, dims.num_samples, last, float(params.cluster_spread), follows_truth)
+    errors = corrected.generalization_error(
+        pool, dims.num_samples, max_load=last, cluster_spread=float(params.cluster_spread), follows_truth=follows_truth
+    )
     sums = errors * np.arange(last + 1)
-    counts = np.arange(last + 1, max_load + 1)
-    return np.concatenate([errors, (sums[-1] + (sums[-1] - sums[-2]) * (counts - last)) / counts])
+    later_loads = np.arange(last + 1, max_load + 1)
+    later_sums = sums[-1] + (sums[-1] - sums[-2]) * (later_loads - last)
+    return np.concatenate([errors, later_sums / later_loads])
 
 
 def caption_words(data: xr.Dataset) -> Mapping[str, object]:
@@ -173,7 +177,7 @@ def _draw_adaptive(panel: plot.Axes, selection: xr.Dataset) -> None:
     scale = selection.attrs["truth_scale"]
     roles.REFERENCE.hline(panel, scale**2)
     plot.note(panel, r"$\sigma_0^2$", (rounds[0], scale**2), (3, 2))
-    plot.curve(panel, rounds, run, "adaptive: mean", "10–90 % of replicates", **roles.MEASURED)
+    plot.curve(panel, rounds, run, label="adaptive: mean", band="10–90 % of replicates", **roles.MEASURED)
     roles.PRINTED.plot(panel, rounds, run.theorem_1, label=LABELS["theory"])
     roles.RIGHT.plot(panel, rounds, run.exact, label=LABELS["exact"])
     roles.REFERENCE.vline(panel, int(selection.explored), label="(a) end of exploration $T_1$")
@@ -198,7 +202,7 @@ def _draw_blind(panel: plot.Axes, selection: xr.Dataset) -> None:
 
 def overview_curves(setup: plot.Setup) -> plot.Curves:
     """Return the adaptive policy's G_t per coordinate on 30 servers, with (23) and the recursion."""
-    setup_of_30 = picture.setup(setup.reading, setup.replicates, setup.seed, setup.progress, experts=[30])
+    setup_of_30 = picture.setup(setup.reading, setup.replicates, setup.seed, progress=setup.progress, experts=[30])
     curves = compute(setup_of_30, ["adaptive"]).sel(policy="adaptive", experts=30)
     columns = (curves["mean"], curves.low, curves.high, curves.theorem_1, curves.exact)
     return plot.Curves(curves["round"].values, *(column.values for column in columns))

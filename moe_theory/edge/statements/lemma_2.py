@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from moe_theory.edge.experiments import BY_SCALE, FREE, FREE_SERVERS, MARGIN, explored
+from moe_theory.edge.experiments import BY_SCALE, FREE, FREE_SERVERS, MARGIN, up_to_t1
 from moe_theory.edge.interventions import FIRST_IDLE
 from moe_theory.edge.params import PROPORTIONAL
 from moe_theory.edge.statements.setting import statement
@@ -19,5 +19,5 @@ def output_gap(run) -> np.ndarray:
     spread = float(params.signal_scale) * float(params.cluster_spread) if follows else 0.0
     noise = (run.dims.num_samples - 1) * float(params.noise_scale) ** 2
     strength_variance = (float(params.max_strength) - float(params.min_strength)) ** 2 / 12
-    by_noise = (noise + spread**2) * explored(run, "gate_norm")[-1] ** 2
-    return np.sqrt(2 * (by_noise + strength_variance * explored(run, "signal_drive")[-1] ** 2))
+    by_noise = (noise + spread**2) * up_to_t1(run, "gate_norm")[-1] ** 2
+    return np.sqrt(2 * (by_noise + strength_variance * up_to_t1(run, "signal_drive")[-1] ** 2))

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from moe_theory.edge.experiments import BY_SCALE, BY_SERVERS, MARGIN, explored
+from moe_theory.edge.experiments import BY_SCALE, BY_SERVERS, MARGIN, up_to_t1
 from moe_theory.edge.statements.lemma_1 import UPDATES
 from moe_theory.edge.statements.setting import statement
 from moe_theory.verification.statement import alike, identity, limit_rate
@@ -12,7 +12,7 @@ from moe_theory.verification.statement import alike, identity, limit_rate
 
 def largest_step(run, name: str, sign: int) -> np.ndarray:
     """Largest change of this sign by a gate step, over the recorded rounds up to T1 with one completion (B,)."""
-    return float(run.params.learning_rate) * np.nanmax(sign * explored(run, name), axis=0)
+    return float(run.params.learning_rate) * np.nanmax(sign * up_to_t1(run, name), axis=0)
 
 
 LEMMA_3_OWN = statement("lemma-3-own", module=__name__)

@@ -16,7 +16,7 @@ TOGETHER = limit_rate(at_least=0.75, margin=MARGIN)  # sigma_0 eta^-0.5 at eta =
 @LEMMA_8.competitor("lemma-8.constant-router", FIRST_IDLE, TOGETHER)
 @LEMMA_8.charitable("lemma-8.scale", BY_SCALE, TOGETHER)
 def largest_difference(run) -> np.ndarray:
-    return experiments.explored(run, "gate_gap")[-1]
+    return experiments.up_to_t1(run, "gate_gap")[-1]
 
 
 EQUATION_33 = statement("equation-33", module=__name__, free=(*FREE, FREE_SERVERS))
@@ -25,4 +25,4 @@ EQUATION_33 = statement("equation-33", module=__name__, free=(*FREE, FREE_SERVER
 @EQUATION_33.competitor("equation-33.constant-router", FIRST_IDLE, TOGETHER)
 @EQUATION_33.charitable("equation-33.all-pairs", BY_SCALE, TOGETHER)
 def gap_of_any(run) -> np.ndarray:
-    return np.ptp(np.exp(experiments.log_probabilities(experiments.drives(run))), axis=0).max(axis=0)
+    return np.ptp(np.exp(experiments.log_probabilities(experiments.signal_outputs(run))), axis=0).max(axis=0)

@@ -13,8 +13,8 @@ VANISHING = limit_rate(at_least=0.4, margin=0.2)  # a share that falls slower th
 
 def probabilities_of(run) -> tuple[np.ndarray, np.ndarray]:
     """pi of every expert for every type at T1, and specialists by type, both (M, N, B)."""
-    outputs = experiments.drives(run)
-    return np.exp(experiments.log_probabilities(outputs)), experiments.specialists(outputs)
+    outputs = experiments.signal_outputs(run)
+    return np.exp(experiments.log_probabilities(outputs)), experiments.is_specialist(outputs)
 
 
 SAME_SET = statement("proposition-2-same-set", module=__name__, free=(*experiments.FREE, experiments.FREE_SERVERS))
@@ -56,14 +56,14 @@ EQUATION_30 = statement("equation-30", module=__name__)
 @EQUATION_30.suspect("equation-30.long-signals", interventions.WITHOUT_SMALL_OUTPUTS, VANISHING)
 @EQUATION_30.charitable("equation-30.pairs", BY_SCALE, VANISHING, instead="equation-30.one-of-two")
 def share_out_of_order(run) -> np.ndarray:
-    pairs = pairs_of(experiments.drives(run))
+    pairs = pairs_of(experiments.signal_outputs(run))
     count = np.maximum(pairs.exist.sum(axis=(0, 1)), 1)
     return np.sum(pairs.exist & (pairs.trail | pairs.swapped), axis=(0, 1)) / count
 
 
 @EQUATION_30.replacement("equation-30.one-of-two", BY_SCALE, identity(within=0))
 def num_without_order(run) -> np.ndarray:
-    pairs = pairs_of(experiments.drives(run))
+    pairs = pairs_of(experiments.signal_outputs(run))
     return np.sum(pairs.exist & pairs.trail & pairs.swapped, axis=(0, 1)).astype(float)
 
 
