@@ -20,7 +20,7 @@ LEMMA_3_OWN = statement("lemma-3-own", module=__name__)
 
 @LEMMA_3_OWN.charitable("lemma-3.own", BY_SCALE, limit_rate(at_least=1, margin=MARGIN))
 def own_step(run) -> np.ndarray:
-    return largest_step(run, "own_change", -1)
+    return largest_step(run, "own_change", sign=-1)
 
 
 LEMMA_3_OTHERS = statement("lemma-3-others", module=__name__)
@@ -29,7 +29,7 @@ LEMMA_3_OTHERS = statement("lemma-3-others", module=__name__)
 @LEMMA_3_OTHERS.charitable("lemma-3.others-scale", BY_SCALE, limit_rate(at_least=1, margin=MARGIN))
 @LEMMA_3_OTHERS.charitable("lemma-3.others", BY_SERVERS, limit_rate(at_most=-1, margin=MARGIN))
 def step_of_others(run) -> np.ndarray:
-    return largest_step(run, "others_change", 1)
+    return largest_step(run, "others_change", sign=1)
 
 
 @statement("lemma-3-sum", module=__name__).charitable(
@@ -39,7 +39,7 @@ def sum_of_slopes(run) -> np.ndarray:
     worst = 0.0
     for outputs in itertools.product((-20.0, -1.0, 0.0, 0.5, 20.0), repeat=3):
         probabilities = np.exp(outputs) / np.exp(outputs).sum()
-        for unit in np.eye(3):
-            slopes = (probabilities @ unit) * (unit - probabilities)
+        for chosen in np.eye(3):  # one-hot
+            slopes = (probabilities @ chosen) * (chosen - probabilities)
             worst = max(worst, abs(float(slopes.sum())))
     return alike(run, worst)
