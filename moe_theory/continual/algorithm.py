@@ -14,7 +14,7 @@ from moe_theory.continual import metrics
 from moe_theory.continual.metrics import Metrics
 from moe_theory.continual.params import Dims, Params, check_params
 from moe_theory.continual.theory import exploration_rounds
-from moe_theory.core import gating
+from moe_theory.core import gating, tasks
 from moe_theory.core.constraints import AT_LEAST_0, SHARE, is_known
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.linear import Fit, fitted, minimum_norm, square_root
@@ -23,18 +23,7 @@ from moe_theory.core.numerics import rounded_positive
 from moe_theory.core.parts import of_parts
 from moe_theory.core.random import draws, with_own_key
 from moe_theory.core.system import System
-from moe_theory.core.tasks import (
-    Arrival,
-    Pool,
-    check_arrival,
-    check_pool,
-    draw_pool,
-    is_valid_arrival,
-    make_arrival,
-    nan_unless,
-    select_row,
-    streamed,
-)
+from moe_theory.core.tasks import Arrival, Pool, select_row
 
 Optimizer = Callable[[Any], optax.GradientTransformation]  # made from a traced learning rate
 # The cost that the auxiliary loss adds for each chosen expert: (visits (M,), time (), params) -> (M,).
@@ -190,13 +179,13 @@ def system(
 
     def init(key: Key[Array, ""], params: Params) -> State:
         check_params(dims, params)
-        pool = draw_pool(key, dims.num_tasks, dims.num_features, params)
+        pool = tasks.draw_pool(key, dims.num_tasks, dims.num_features, params)
         return begin(dims, params, pool, optimizer, locality)
 
     def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Info]:
         source = stream(key, dims, state, params)
-        pool, arrival, perturbation = streamed(source, "pool", "arrival", "perturbation")
-        check_pool(dims.num_tasks, dims.num_features, pool)
+        pool, arrival, perturbation = tasks.streamed(source, "pool", "arrival", "perturbation")
+        tasks.check_pool(dims.num_tasks, dims.num_features, pool)
         own_router = with_own_key(router, key)
         parts = Parts(dims.max_active, own_router, fit, optimizer=optimizer, auxiliary=auxiliary, locality=locality)
         return _learn(state._replace(pool=pool), arrival, perturbation, params, parts)
@@ -223,7 +212,7 @@ def on_pool(
         >>> np.array_equal(system.init(mt.root_key(0), continual.Params(num_experts=3)).pool.truths, pool.truths)
         True
     """
-    check_pool(dims.num_tasks, dims.num_features, pool)
+    tasks.check_pool(dims.num_tasks, dims.num_features, pool)
     random_pool_system = system(dims, optimizer=optimizer, locality=locality, **parts)
 
     def init(key: Key[Array, ""], params: Params) -> State:
@@ -250,7 +239,7 @@ def begin(
         (3, 4)
     """
     check_params(dims, params)
-    check_pool(dims.num_tasks, dims.num_features, pool)
+    tasks.check_pool(dims.num_tasks, dims.num_features, pool)
     dtype = jnp.result_type(float)
     zeros = jnp.zeros((dims.max_experts, dims.num_features), dtype)
     pool = Pool(jnp.asarray(pool.truths, dtype), jnp.asarray(pool.signals, dtype), jnp.asarray(pool.clusters))
@@ -288,7 +277,7 @@ def draw(key: Key[Array, ""], dims: Dims, pool: Pool, params: Params) -> tuple[A
     shape = (dims.num_features, dims.num_samples - 1)
     dtype = pool.truths.dtype
     units, noise = draws(key, 3 + dims.max_experts, math.prod(shape), dtype)
-    arrival = make_arrival(units[:3], noise.reshape(shape), pool, params)
+    arrival = tasks.make_arrival(units[:3], noise.reshape(shape), pool, params)
     return arrival, rounded_positive(params.perturbation_scale * units[3:])
 
 
@@ -332,14 +321,14 @@ def learn(
         >>> int(info.expert), float(info.error), state.experts[0].tolist()
         (0, 0.0, [1.0, 0.0, 0.0, 0.0])
     """
-    check_arrival(state.pool.truths.shape[0], arrival)
+    tasks.check_arrival(state.pool.truths.shape[0], arrival)
     parts = Parts(max_active, router, fit, optimizer=optimizer, auxiliary=auxiliary, locality=locality)
     after, info = _learn(state, arrival, perturbation, params, parts)
     if is_known(arrival.task, arrival.features):
         return after, info
-    is_valid = is_valid_arrival(state.pool.truths.shape[0], arrival)
-    errors = {name: nan_unless(is_valid, getattr(info, name)) for name in ERRORS}
-    return after._replace(metrics=nan_unless(is_valid, after.metrics)), info._replace(**errors)
+    is_valid = tasks.is_valid_arrival(state.pool.truths.shape[0], arrival)
+    errors = {name: tasks.nan_unless(is_valid, getattr(info, name)) for name in ERRORS}
+    return after._replace(metrics=tasks.nan_unless(is_valid, after.metrics)), info._replace(**errors)
 
 
 def _learn(

@@ -13,17 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
-from moe_theory.continual import corrected, theory
+from moe_theory.continual import corrected, diagnostics, theory
 from moe_theory.continual.algorithm import Info, State, begin, system
-from moe_theory.continual.diagnostics import (
-    expert_sets,
-    system_beside_reduced,
-    system_with_diagnostics,
-    system_with_endless_tally,
-    system_with_gate_steps,
-    system_with_tally,
-    with_common_part,
-)
 from moe_theory.continual.params import ORDERS, SIGMA_0, Dims, Params, gate_drive, in_order
 from moe_theory.core import programs
 from moe_theory.core.batching import trailing_vmap
@@ -62,7 +53,7 @@ observe_metrics = fields(
     explored_loads="state.explored_visits",
 )
 observe_error = fields("info.generalization_error")
-observe_sets = fields(sets=lambda state, info: expert_sets(state))
+observe_sets = fields(sets=lambda state, info: diagnostics.expert_sets(state))
 observe_gate_span = fields(any_gap=gate_span)
 
 # Appendix A.2: N = 6 tasks, d = 10, s = 6. Experts are padded to an experiment's largest M, so that one program serves
@@ -258,7 +249,7 @@ _ROUTER_VARIANTS = {
 ROUTER_GRID = Experiment(
     name="router-grid",
     dims=ROUTER_DIMS,
-    system=system_with_gate_steps(ROUTER_DIMS),
+    system=diagnostics.system_with_gate_steps(ROUTER_DIMS),
     cells={
         router_cell(scale, variant): router_params(scale, **_ROUTER_VARIANTS[variant](scale))
         for variant, scale in itertools.product(_ROUTER_VARIANTS, ROUTER_SCALES)
@@ -283,7 +274,7 @@ _PERTURBATIONS = {"": {}, UNIFORM: {"perturbation_scale": UNIFORM_PERTURBATION}}
 ROUTER_EXPERT_GRID = Experiment(
     name="router-expert-grid",
     dims=ROUTER_EXPERT_DIMS,
-    system=system_with_gate_steps(ROUTER_EXPERT_DIMS),
+    system=diagnostics.system_with_gate_steps(ROUTER_EXPERT_DIMS),
     cells={
         router_experts_cell(number, variant): router_params(ROUTER_SCALE, num_experts=number, **changes)
         for (variant, changes), number in itertools.product(_PERTURBATIONS.items(), ROUTER_EXPERTS)
@@ -352,7 +343,7 @@ MANY_FIGURE_2, FEW_FIGURE_2 = (  # at Fig. 2's sigma_0
 SPECIALIZATION = Experiment(
     name="specialization",
     dims=SPECIALIZATION_DIMS,
-    system=system_with_diagnostics(SPECIALIZATION_DIMS),
+    system=diagnostics.system_with_diagnostics(SPECIALIZATION_DIMS),
     cells=_specialization_cells(*SPECIALIZATION_SCALES, SIGMA_0, terminate=True),
     num_rounds=1200,
     record_every=1,
@@ -367,7 +358,7 @@ def without_termination(setting: SettingValues) -> Experiment:
         SPECIALIZATION,
         name="no-termination",
         dims=dims,
-        system=system_with_diagnostics(dims),
+        system=diagnostics.system_with_diagnostics(dims),
         cells=_specialization_cells(*SPECIALIZATION_SCALES, terminate=False),
         of=without_termination,
     )
@@ -397,7 +388,7 @@ def as_drawn(base: System) -> System:
 
 
 # Statements about the limit leave the signals open: orthogonal or nearly so, as in the readings, or at acute angles.
-FREE_SIGNALS = Choice("signals", {"of the reading": as_drawn, "with a part in common": with_common_part})
+FREE_SIGNALS = Choice("signals", {"of the reading": as_drawn, "with a part in common": diagnostics.with_common_part})
 
 
 def _limit(
@@ -454,7 +445,7 @@ def over_scales(experiment: Experiment, scales: Sequence[float]) -> tuple[Select
 LIMIT_MANY, LIMIT_FEW = _limit(
     "limit",
     LIMIT_SCALES,
-    system=system_with_tally(SPECIALIZATION_DIMS),
+    system=diagnostics.system_with_tally(SPECIALIZATION_DIMS),
     length=lambda params: (1 + PAST_T1_SHARE) * stage_rounds(params),
     record_every=LAST_ROUND,
     observe=observe_error,
@@ -464,7 +455,7 @@ LIMIT_MANY, LIMIT_FEW = _limit(
 # Runs whose gates learn forever last up to t_1, which is as long as T2 and is saved as a tally, or up to t_2.
 to_first_stage = functools.partial(
     _limit,
-    system=system_with_endless_tally(SPECIALIZATION_DIMS),
+    system=diagnostics.system_with_endless_tally(SPECIALIZATION_DIMS),
     length=lambda params: stage_rounds(params, T2_POWER),
     record_every=LAST_ROUND,
     observe=observe_gate_span,
@@ -573,7 +564,7 @@ DRIVES_MANY, DRIVES_FEW = (tuple(_drive_cells(number)) for number in (MANY_EXPER
 DRIVE_GRID = Experiment(
     name="drive-grid",
     dims=SPECIALIZATION_DIMS,
-    system=system_beside_reduced(SPECIALIZATION_DIMS),
+    system=diagnostics.system_beside_reduced(SPECIALIZATION_DIMS),
     cells=_drive_cells(MANY_EXPERTS) | _drive_cells(FEW_EXPERTS),
     num_rounds=1000,
     record_every=1,

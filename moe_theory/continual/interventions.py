@@ -11,14 +11,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
-from moe_theory.continual import experiments, theory
+from moe_theory.continual import diagnostics, experiments, theory
 from moe_theory.continual.algorithm import State, balance_cost, draw, perturbed, system
-from moe_theory.continual.diagnostics import (
-    system_with_diagnostics,
-    system_with_endless_tally,
-    system_with_expected_costs,
-    system_with_tally,
-)
 from moe_theory.continual.params import SIGMA_0, Dims, Params
 from moe_theory.core.random import normals
 from moe_theory.core.system import System, fields
@@ -153,23 +147,25 @@ EXPECTED_COSTS = dataclasses.replace(
     experiments.FEW_SAMPLES,
     name="few-samples-expected-costs",
     tier=TIER,
-    system=system_with_expected_costs(experiments.FEW_SAMPLES_DIMS),
+    system=diagnostics.system_with_expected_costs(experiments.FEW_SAMPLES_DIMS),
 )
 
 LIMIT, ENDLESS = (selection.experiment for selection in (experiments.LIMIT_MANY, experiments.ENDLESS_MANY))
-ALL_APART = apart(system_with_tally(LIMIT.dims))
+ALL_APART = apart(diagnostics.system_with_tally(LIMIT.dims))
 QUIET_MANY, QUIET_FEW = over_limit(variant(LIMIT, "limit-quiet", small_alpha))
 APART_MANY, APART_FEW = over_limit(variant(LIMIT, "limit-apart", system=ALL_APART))
 QUIET_APART_MANY, QUIET_APART_FEW = over_limit(variant(LIMIT, "limit-quiet-apart", small_alpha, system=ALL_APART))
 AT_ONCE_MANY, AT_ONCE_FEW = over_limit(
-    variant(LIMIT, "limit-at-once", system=system_with_tally(LIMIT.dims, fit=whole_truth))
+    variant(LIMIT, "limit-at-once", system=diagnostics.system_with_tally(LIMIT.dims, fit=whole_truth))
 )
-UNEXPLORED = over_limit(variant(LIMIT, "limit-unexplored", system=unexplored(system_with_tally(LIMIT.dims))))
+UNEXPLORED = over_limit(
+    variant(LIMIT, "limit-unexplored", system=unexplored(diagnostics.system_with_tally(LIMIT.dims)))
+)
 OPEN = over_limit(variant(LIMIT, "limit-open", experiments.endless))
 TINY = over_limit(variant(LIMIT, "limit-tiny", lambda scale: {"termination_threshold": scale**6}))
-HABIT = over_limit(variant(LIMIT, "limit-habit", system=system_with_tally(LIMIT.dims, router=by_habit)))
+HABIT = over_limit(variant(LIMIT, "limit-habit", system=diagnostics.system_with_tally(LIMIT.dims, router=by_habit)))
 ENDLESS_APART_MANY, ENDLESS_APART_FEW = experiments.over_scales(
-    variant(ENDLESS, "endless-apart", system=apart(system_with_endless_tally(ENDLESS.dims))),
+    variant(ENDLESS, "endless-apart", system=apart(diagnostics.system_with_endless_tally(ENDLESS.dims))),
     experiments.T1_LIMIT_SCALES,
 )
 STILL_MANY, STILL_FEW = experiments.over_scales(
@@ -185,13 +181,13 @@ LEARNING = experiments.SPECIALIZATION
 LEARNING_DIMS = experiments.SPECIALIZATION_DIMS
 LEARNING_CELLS = (*experiments.MANY_SMALLEST, *experiments.FEW_CELLS)
 LEARNED_APART = variant(
-    LEARNING, "learning-apart", cells=LEARNING_CELLS, system=apart(system_with_diagnostics(LEARNING_DIMS))
+    LEARNING, "learning-apart", cells=LEARNING_CELLS, system=apart(diagnostics.system_with_diagnostics(LEARNING_DIMS))
 )
 LEARNED_AT_ONCE = variant(
     LEARNING,
     "learning-at-once",
     cells=LEARNING_CELLS,
-    system=system_with_diagnostics(LEARNING_DIMS, fit=whole_truth),
+    system=diagnostics.system_with_diagnostics(LEARNING_DIMS, fit=whole_truth),
 )
 
 # These last up to T1, as (42) requires.

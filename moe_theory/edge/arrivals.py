@@ -6,19 +6,10 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
-from moe_theory.core import gating, random
+from moe_theory.core import gating, random, tasks
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.numerics import rounded_positive
-from moe_theory.core.tasks import (
-    INDEPENDENT,
-    ORTHOGONAL,
-    PROPORTIONAL,
-    Pool,
-    hide_signal,
-    orthonormal,
-    select_row,
-    uniform_index,
-)
+from moe_theory.core.tasks import INDEPENDENT, ORTHOGONAL, PROPORTIONAL, Pool
 from moe_theory.edge import delays
 from moe_theory.edge.delays import Law, Trip
 from moe_theory.edge.params import Dims, Params
@@ -67,16 +58,16 @@ def draw(
     perturbation_units, policy_units, delay_units = jnp.moveaxis(server_units, 1, 0)
     vectors = normals.reshape(num_samples, num_features)  # the first is for the truth, the others are noise
 
-    task = uniform_index(units[0], dims.num_tasks)
-    truth = select_row(pool.truths, task) + params.cluster_spread * vectors[0]
+    task = tasks.uniform_index(units[0], dims.num_tasks)
+    truth = tasks.select_row(pool.truths, task) + params.cluster_spread * vectors[0]
     is_proportional = jnp.asarray(params.signal_law) == PROPORTIONAL
-    direction = jnp.where(is_proportional, params.signal_scale * truth, select_row(pool.signals, task))
+    direction = jnp.where(is_proportional, params.signal_scale * truth, tasks.select_row(pool.signals, task))
     strength = params.max_strength - rounded_positive((params.max_strength - params.min_strength) * units[2])
     noise = params.noise_scale * vectors[1:].T
     trip = transfer_trip(units[3:5], positions, uniform=delay_units, uplink=units[5], params=params)
     return Arrival(
         task=task,
-        features=hide_signal(strength * direction, noise, units[1]),
+        features=tasks.hide_signal(strength * direction, noise, units[1]),
         truth=truth,
         transfer_delay=bounded_delays(transfer, trip, params),
         distance=trip.distance,
@@ -100,7 +91,9 @@ def draw_pool(key: Key[Array, ""], dims: Dims, params: Params) -> Pool:
     truths = jnp.where(jnp.asarray(params.scale_is_variance, bool), jnp.sqrt(scale), scale) * centres
     bounded = directions / jnp.max(jnp.abs(directions), axis=1, keepdims=True)
     law = jnp.asarray(params.signal_law)
-    signals = jnp.where(law == ORTHOGONAL, orthonormal(directions), jnp.where(law == INDEPENDENT, bounded, truths))
+    signals = jnp.where(
+        law == ORTHOGONAL, tasks.orthonormal(directions), jnp.where(law == INDEPENDENT, bounded, truths)
+    )
     return Pool(truths=truths, signals=params.signal_scale * signals, clusters=jnp.arange(dims.num_tasks))
 
 

@@ -24,7 +24,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from jaxtyping import Int
 
-from moe_theory.core import constraints
+from moe_theory.core import constraints, tasks
 from moe_theory.core.constraints import (
     LARGEST_STEP,
     AtMost,
@@ -42,16 +42,7 @@ from moe_theory.core.constraints import (
 from moe_theory.core.errors import InvalidValueError, unknown_name, with_known_names
 from moe_theory.core.numerics import Scalar
 from moe_theory.core.papers import Reading as Reading
-from moe_theory.core.tasks import (
-    INDEPENDENT,
-    ORTHOGONAL,
-    PROPORTIONAL,
-    SignalLaw,
-    mean_norm,
-    mean_square_strength,
-    require_orthogonal,
-    truth_deviation,
-)
+from moe_theory.core.tasks import INDEPENDENT, ORTHOGONAL, PROPORTIONAL, SignalLaw
 
 LONGEST_DELAY = 2**20  # rounds of a transfer or an execution: even behind a full queue, the end must fit 32 bits
 LONGEST_QUEUE = 2**9  # tasks that may wait at a server, so that ends fit 32 bits
@@ -157,7 +148,7 @@ class Params(NamedTuple):
 
 def check_params(dims: Dims, params: Params) -> None:
     values = constraints.check(params, dims)
-    require_orthogonal(values.get("signal_law", PROPORTIONAL), dims.num_tasks, dims.num_features)
+    tasks.require_orthogonal(values.get("signal_law", PROPORTIONAL), dims.num_tasks, dims.num_features)
     lower_bounds = ("min_transfer_delay", "min_execution_delay")
     upper_bounds = ("max_transfer_delay", "max_execution_delay")
     if not {*lower_bounds, *upper_bounds} <= values.keys():
@@ -208,7 +199,7 @@ def gate_drive(params: Params, num_features: int) -> float:
         >>> round(edge.gate_drive(edge.reading("scaled-signal").params(num_experts=50), 15), 6)
         1.0
     """
-    deviation = truth_deviation(params)
+    deviation = tasks.truth_deviation(params)
     signal_deviation = math.hypot(deviation, float(params.cluster_spread))
     square_norms = {
         PROPORTIONAL: lambda: num_features * signal_deviation**2,
@@ -216,8 +207,8 @@ def gate_drive(params: Params, num_features: int) -> float:
         INDEPENDENT: lambda: _mean_square_bounded(num_features),
     }
     square_signal = float(params.signal_scale) ** 2 * square_norms[int(params.signal_law)]()
-    strength_squared = mean_square_strength(float(params.min_strength), float(params.max_strength))
-    drive = params.learning_rate * mean_norm(signal_deviation, num_features) * square_signal * strength_squared
+    strength_squared = tasks.mean_square_strength(float(params.min_strength), float(params.max_strength))
+    drive = params.learning_rate * tasks.mean_norm(signal_deviation, num_features) * square_signal * strength_squared
     return float(drive / params.num_experts)
 
 

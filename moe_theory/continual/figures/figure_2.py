@@ -8,18 +8,8 @@ import xarray as xr
 from jaxtyping import Float
 
 from moe_theory import plot
-from moe_theory.continual import corrected, theory
+from moe_theory.continual import corrected, experiments, theory
 from moe_theory.continual.algorithm import system
-from moe_theory.continual.experiments import (
-    FIGURE_2,
-    FIGURE_2_DIMS,
-    FIGURE_2_EXPERTS,
-    bounds_of,
-    cell_name,
-    gaps_of,
-    observe_route,
-    pools_of,
-)
 from moe_theory.continual.params import Dims
 from moe_theory.core.errors import enclosed
 from moe_theory.plot import roles
@@ -44,11 +34,16 @@ def compute(setup: plot.Setup, terminations: Sequence[str] = TERMINATIONS) -> xr
     dims = setup.dims
     length = setup.rounds
     settings = {
-        cell_name(number, termination == "with"): setup.params(num_experts=number, terminate=termination == "with")
+        experiments.cell_name(number, termination == "with"): setup.params(
+            num_experts=number, terminate=termination == "with"
+        )
         for number, termination in itertools.product(numbers, terminations)
     }
-    runs = setup.run(plot.log_axis_cells(settings, system(dims), FIGURE_2.observe, length))
-    several = [Cell(name, system(dims), params, length, 1, observe=observe_route) for name, params in settings.items()]
+    runs = setup.run(plot.log_axis_cells(settings, system(dims), experiments.FIGURE_2.observe, length))
+    several = [
+        Cell(name, system(dims), params, length, 1, observe=experiments.observe_route)
+        for name, params in settings.items()
+    ]
     routes = setup.run(cell for cell in several if cell.params.num_experts > 1)
     exact = {}
     for name, run in routes.items():
@@ -56,18 +51,18 @@ def compute(setup: plot.Setup, terminations: Sequence[str] = TERMINATIONS) -> xr
         recorded = runs[name].rounds - 1
         exact[name] = corrected.Exact(*(leaf[recorded].mean(axis=1) for leaf in expected))
     of_one = [
-        cell_name(1, termination == "with") for termination in terminations if 1 in numbers
+        experiments.cell_name(1, termination == "with") for termination in terminations if 1 in numbers
     ]  # one expert's moments are exact
     if of_one:
         exact |= dict.fromkeys(of_one, _exact_means(runs[of_one[0]], dims))
 
     def values_of(termination: str, number: int) -> plot.Values:
-        name = cell_name(number, termination == "with")
+        name = experiments.cell_name(number, termination == "with")
         return _values_of(runs[name], exact[name], dims)
 
     rounds = next(iter(runs.values())).rounds
     data = plot.over(values_of, {"metric": METRICS, "round": rounds}, termination=terminations, experts=numbers)
-    first = [settings[cell_name(number, terminations[0] == "with")] for number in numbers]
+    first = [settings[experiments.cell_name(number, terminations[0] == "with")] for number in numbers]
     explored = [int(theory.exploration_rounds(params.num_experts, params.learning_rate)) for params in first]
     data = data.assign_coords(explored=("experts", explored))
     clusters = min(int(first[0].num_clusters), dims.num_tasks)
@@ -93,8 +88,8 @@ def _printed(run: Run, dims: Dims) -> theory.Bound | None:
         return None
     if statement == "proposition-4":
         ratio = theory.overparameterization_ratio(dims.num_features, dims.num_samples)
-        return theory.proposition_4(gaps_of(run), ratio, run.rounds[:, None])
-    return bounds_of(run, dims, theory.theorem_1 if statement == "theorem-1" else theory.theorem_2)
+        return theory.proposition_4(experiments.gaps_of(run), ratio, run.rounds[:, None])
+    return experiments.bounds_of(run, dims, theory.theorem_1 if statement == "theorem-1" else theory.theorem_2)
 
 
 def statement_of(num_experts: int, num_tasks: int) -> str | None:
@@ -110,7 +105,7 @@ def statement_of(num_experts: int, num_tasks: int) -> str | None:
 
 def _exact_means(run: Run, dims: Dims) -> corrected.Exact:
     length = min(SETTLED, int(run.rounds[-1]))
-    pools = pools_of(run)
+    pools = experiments.pools_of(run)
     moments = [corrected.single_expert(pool, dims.num_samples, length) for pool in pools]
     means = corrected.Exact(*(np.mean(leaves, axis=0) for leaves in zip(*moments, strict=True)))
     counts = np.arange(1, length + 1)
@@ -151,9 +146,9 @@ def caption_words(data: xr.Dataset) -> Mapping[str, str]:
     words=caption_words,
     replicates=1000,
     size=(7.2, 7.0),
-    rounds=FIGURE_2.num_rounds,
-    experts=FIGURE_2_EXPERTS,
-    dims=FIGURE_2_DIMS,
+    rounds=experiments.FIGURE_2.num_rounds,
+    experts=experiments.FIGURE_2_EXPERTS,
+    dims=experiments.FIGURE_2_DIMS,
     claims=(
         "continual.figure-2.*",
         "continual.proposition-4.*",

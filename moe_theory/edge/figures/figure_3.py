@@ -15,22 +15,8 @@ from moe_theory import plot
 from moe_theory.core.errors import enclosed
 from moe_theory.core.system import fields
 from moe_theory.core.tasks import Pool
-from moe_theory.edge import corrected, theory
+from moe_theory.edge import corrected, experiments, theory
 from moe_theory.edge.algorithm import system
-from moe_theory.edge.experiments import (
-    FAILURE,
-    FIGURE_3_DIMS,
-    FIGURE_3_EXPERTS,
-    FIGURE_3_ROUNDS,
-    cell_name,
-    error_given_routes,
-    exploration_rounds,
-    flushed_error,
-    gaps_of,
-    loads_of,
-    pools_of,
-    proposition_4,
-)
 from moe_theory.edge.params import PROPORTIONAL, Dims
 from moe_theory.edge.policies import POLICIES
 from moe_theory.plot import roles
@@ -47,7 +33,7 @@ LABELS = {"theory": "(a) Theorem 1, (b) Proposition 4", "exact": "(a) theory alo
 # A single expert's exact moments converge as ((p - s)/(p - 1))^L, to 13 digits within this many arrivals.
 CONVERGED = 32
 
-observe = fields(flushed=flushed_error, loads="state.visits")
+observe = fields(flushed=experiments.flushed_error, loads="state.visits")
 observe_routes = fields("info.truth", "info.task", "info.expert")  # recorded in every round, for the adaptive policy
 
 
@@ -55,8 +41,8 @@ def compute(setup: plot.Setup, policies: Sequence[str] = tuple(POLICIES)) -> xr.
     numbers = setup.experts
     dims = setup.dims
     length = setup.rounds
-    settings = {cell_name(number): setup.params(num_experts=number) for number in numbers}
-    explored = [exploration_rounds(params, max_delay=longest_delay(dims)) for params in settings.values()]
+    settings = {experiments.cell_name(number): setup.params(num_experts=number) for number in numbers}
+    explored = [experiments.exploration_rounds(params, max_delay=longest_delay(dims)) for params in settings.values()]
     cells = []
     for name in policies:
         settings_of_cells = {f"{name}, {key}": params for key, params in settings.items()}
@@ -67,15 +53,17 @@ def compute(setup: plot.Setup, policies: Sequence[str] = tuple(POLICIES)) -> xr.
     ]
     runs = setup.run(cells)
     first_run = next(iter(runs.values()))  # all runs have the same pools
-    single = np.stack([single_expert_errors(pool, dims, first_run.params, length) for pool in pools_of(first_run)])
+    single = np.stack(
+        [single_expert_errors(pool, dims, first_run.params, length) for pool in experiments.pools_of(first_run)]
+    )
 
     def values_at(policy: str, number: int) -> dict[str, Float[np.ndarray, " R"]]:
-        key = cell_name(number)
+        key = experiments.cell_name(number)
         return _values_of(runs[f"{policy}, {key}"], policy, single, dims, routes=runs[f"routes, {key}"])
 
     data = plot.over(values_at, {"round": first_run.rounds}, policy=policies, experts=numbers)
     return data.assign_coords(explored=("experts", explored)).assign_attrs(
-        {"within": float(np.mean(gaps_of(first_run).within_gap)) / dims.num_features}
+        {"within": float(np.mean(experiments.gaps_of(first_run).within_gap)) / dims.num_features}
         | {name: getattr(dims, name) for name in ("num_tasks", "num_features", "num_samples", "max_delay")}
         | {name: float(getattr(first_run.params, name)) for name in ("learning_rate", "truth_scale")}
     )
@@ -88,12 +76,12 @@ def _values_of(
     scale = 1 / dims.num_features
     missing = np.full(len(run.rounds), np.nan)
     if policy == "adaptive":
-        along_routes = error_given_routes(routes, dims.num_samples)[run.rounds - 1]
+        along_routes = experiments.error_given_routes(routes, dims.num_samples)[run.rounds - 1]
         samples = {"theorem_1": theorem_1_of(run, dims), "exact": along_routes}
     else:
-        loads = loads_of(run)
+        loads = experiments.loads_of(run)
         errors = [corrected.by_loads(by_load, loads[:, index]) for index, by_load in enumerate(single)]
-        samples = {"proposition_4": proposition_4(run, dims), "exact": np.stack(errors, axis=1)}
+        samples = {"proposition_4": experiments.proposition_4(run, dims), "exact": np.stack(errors, axis=1)}
     theories = {name: np.mean(samples[name], axis=1) * scale if name in samples else missing for name in THEORY}
     return plot.across_replicates(run.records.flushed.astype(np.float64) * scale) | theories
 
@@ -105,10 +93,10 @@ def longest_delay(dims: Dims) -> int:
 
 def theorem_1_of(run: Run, dims: Dims) -> Float[np.ndarray, "R B"]:
     """Return (23) from each replicate's pool and loads, with the gap inside a cluster for G^4."""
-    loads = loads_of(run)
-    pool_gaps = gaps_of(run)
+    loads = experiments.loads_of(run)
+    pool_gaps = experiments.gaps_of(run)
     ratio = theory.overparameterization_ratio(dims.num_features, dims.num_samples)
-    ends = np.minimum(run.rounds, exploration_rounds(run.params, max_delay=longest_delay(dims)))
+    ends = np.minimum(run.rounds, experiments.exploration_rounds(run.params, max_delay=longest_delay(dims)))
     explored = loads[np.searchsorted(run.rounds, ends, side="right") - 1]
     return np.asarray(theory.theorem_1(pool_gaps, ratio, loads, explored, loads.sum(axis=-1), pool_gaps.within_gap))
 
@@ -130,7 +118,7 @@ def caption_words(data: xr.Dataset) -> Mapping[str, object]:
     last = data.attrs["num_rounds"]
     beyond = [str(int(number)) for number in data.experts[data.explored.values > last]]
     return {
-        "failure": FAILURE,
+        "failure": experiments.FAILURE,
         "explored": ", ".join(str(int(rounds)) for rounds in data.explored),
         "which": enclosed(", beyond the last round for M = ", ", ".join(beyond)),
     }
@@ -143,9 +131,9 @@ def caption_words(data: xr.Dataset) -> Mapping[str, object]:
     summary="Fig. 3 (a), (b): means and bands against Theorem 1, Proposition 4 and the moment recursion.",
     words=caption_words,
     size=(7.2, 4.4),
-    rounds=FIGURE_3_ROUNDS,
-    experts=FIGURE_3_EXPERTS,  # numbers of servers
-    dims=FIGURE_3_DIMS,
+    rounds=experiments.FIGURE_3_ROUNDS,
+    experts=experiments.FIGURE_3_EXPERTS,  # numbers of servers
+    dims=experiments.FIGURE_3_DIMS,
     claims=("edge.figure-3.*", "edge.theorem-1.*", "edge.proposition-4.*", "edge.exact.*"),
 )
 def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
