@@ -21,16 +21,10 @@ def below(formula: Callable, floor: Callable, trivial: Callable = experiments.ta
     def value(run) -> np.ndarray:
         pool_gaps = experiments.gaps_of(run)
         loads = experiments.loads_of(run)
-        return np.asarray(
-            formula(
-                pool_gaps,
-                RATIO,
-                loads[-1],
-                explored_loads=loads[experiments.explored_record(run)],
-                round=run.rounds[-1] - run.state.dropped,
-                floor=np.asarray(floor(pool_gaps)),
-            )
-        )
+        explored_loads = loads[experiments.explored_record(run)]
+        num_routed = run.rounds[-1] - run.state.dropped
+        lowest = np.asarray(floor(pool_gaps))
+        return np.asarray(formula(pool_gaps, RATIO, loads[-1], explored_loads, round=num_routed, floor=lowest))
 
     return bound(at_most=value, margin=0.02, trivial=trivial)
 
