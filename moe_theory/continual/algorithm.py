@@ -339,7 +339,7 @@ def _learn(
     arrival_with_truth = arrival._replace(truth=truth)
     time = state.round + 1
 
-    def experts(routing: Routing) -> Learned:
+    def learn_task(routing: Routing) -> Learned:
         masks = routing.masks
         before = jnp.sum(jnp.where(masks[:, :, None], state.experts[None, :, :], 0), axis=1)
         change = jnp.where(jnp.any(masks, axis=1)[:, None], fitted(parts.fit, before, arrival_with_truth, params), 0)
@@ -358,7 +358,7 @@ def _learn(
         perturbation,
         arrival=arrival,
         params=params,
-        experts=experts,
+        experts=learn_task,
         max_active=parts.max_active,
         router=parts.router,
         optimizer=parts.optimizer,
@@ -411,13 +411,14 @@ def advance(
     scores = gating.checked_scores(router(outputs, perturbation, state, arrival, params), outputs)
     ranked, masks = gating.route(scores, exists, params.num_active, max_active)
     is_chosen = jnp.any(masks, axis=0)
-    routing = Routing(outputs, probabilities, scores, ranked, masks)
+    routing = Routing(outputs, probabilities, scores, ranked=ranked, masks=masks)
     learned = experts(routing)
 
     visits = state.visits + is_chosen
-    printed = jnp.sum(jnp.where(masks, locality_cost(learned.squared_moves, params)[:, None], 0), axis=0)
+    printed_costs = jnp.sum(jnp.where(masks, locality_cost(learned.squared_moves, params)[:, None], 0), axis=0)
     lengths = jnp.sum(jnp.where(masks, square_root(learned.squared_moves)[:, None], 0), axis=0)
-    move_costs, memory = charged(locality, Move(lengths, printed, is_chosen), state.memory, arrival, params)
+    move = Move(lengths, costs=printed_costs, learned=is_chosen)
+    move_costs, memory = charged(locality, move, state.memory, arrival, params)
     costs = jnp.where(is_chosen, move_costs + auxiliary(visits, time, params), 0)
     gradient = gating.gate_gradient(probabilities, gate_input, costs)
 
@@ -425,9 +426,9 @@ def advance(
     converged = ~is_exploring & flag_converged(outputs, masks, state.converged, params)
     terminated = jnp.asarray(params.terminate, bool) & (state.terminated | jnp.all(converged | ~exists))
     updates, optimizer_state = optimizer(params.learning_rate).update(gradient, state.optimizer_state, state.gates)
-    moved: Any = optax.apply_updates(state.gates, updates)
+    updated_gates: Any = optax.apply_updates(state.gates, updates)
     after = learned.state._replace(
-        gates=jnp.where(terminated, state.gates, moved),
+        gates=jnp.where(terminated, state.gates, updated_gates),
         visits=visits,
         converged=converged,
         terminated=terminated,
@@ -441,20 +442,22 @@ def advance(
 def _check_round(state: State, arrival: Arrival, params: Params, max_active: int) -> None:
     (max_experts, num_features) = state.experts.shape
     num_tasks = state.pool.truths.shape[0]
-    features = jnp.shape(arrival.features)
-    if len(features) != 2 or features[0] != num_features:
+    features_shape = jnp.shape(arrival.features)
+    if len(features_shape) != 2 or features_shape[0] != num_features:
         raise InvalidValueError(
-            f"features has shape {features}, but must have shape ({num_features}, s), with one sample per column.",
+            f"features has shape {features_shape}, but must have shape ({num_features}, s), with one sample per "
+            "column.",
             argument="features",
         )
-    for name, shape in (("truth", features[:1]), ("targets", features[1:])):
+    for name, shape in (("truth", features_shape[:1]), ("targets", features_shape[1:])):
         value = getattr(arrival, name)
         if value is not None and jnp.shape(value) != shape:
             raise InvalidValueError(
                 f"{name} has shape {jnp.shape(value)}, but must have shape {shape}. Change the arrival's {name}.",
                 argument=name,
             )
-    check_params(Dims(max_experts, num_tasks, num_features, features[1], max_active), params)
+    dims = Dims(max_experts, num_tasks, num_features, num_samples=features_shape[1], max_active=max_active)
+    check_params(dims, params)
 
 
 def locality_cost(squared_moves: Float[Array, " k"], params: Params) -> Float[Array, " k"]:
@@ -473,7 +476,7 @@ def flag_converged(
     Gate outputs exclude the perturbation and are those before this round's update. Flags accumulate unless
     `accumulate_flags` is False. Source: Algorithm 1, lines 7 and 8, of `continual`.
     """
-    leaders = jnp.sum(jnp.where(masks, outputs[None, :], 0), axis=1)
-    is_near = jnp.abs(outputs[None, :] - leaders[:, None]) < params.termination_threshold
+    chosen_outputs = jnp.sum(jnp.where(masks, outputs[None, :], 0), axis=1)
+    is_near = jnp.abs(outputs[None, :] - chosen_outputs[:, None]) < params.termination_threshold
     is_near = jnp.any(is_near & jnp.any(masks, axis=1)[:, None], axis=0)
     return is_near | (jnp.asarray(params.accumulate_flags, bool) & flags)

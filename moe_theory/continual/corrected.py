@@ -357,6 +357,7 @@ def coverage_probability(num_sets: Size, num_experts: Size) -> float:
         >>> corrected.coverage_probability(num_sets=2, num_experts=3)
         0.75
     """
+    # By inclusion and exclusion over the sets that are empty.
     ways = ((-1) ** empty * math.comb(num_sets, empty) * (num_sets - empty) ** num_experts for empty in range(num_sets))
     return sum(ways) / num_sets**num_experts
 
