@@ -307,7 +307,7 @@ def specialization_cell(num_experts: int, scale: float) -> str:
 def _num_clusters(num_experts: int) -> int:
     if num_experts == MANY_EXPERTS:
         return FIGURE_2_DIMS.num_tasks
-    return Params().num_clusters
+    return int(Params().num_clusters)
 
 
 def specialization_params(num_experts: int, scale: float) -> Overrides:

@@ -33,9 +33,8 @@ def of_the_set(gate_outputs: Float[Array, " M"], state: State, arrival: Arrival,
     """Return scores that prefer idle servers of the arriving type's set (15), ranked by (4)."""
     outputs = state.gates @ state.pool.signals.T
     is_own = (jnp.argmax(outputs, axis=1) == arrival.task) & (jnp.ptp(outputs, axis=1) > 0)
-    return (
-        jnp.where(is_own, 1000, 0) + policies
-    )  # far above any score of (4).adaptive(gate_outputs, state, arrival, params)
+    first = jnp.where(is_own, 1000, 0)  # far above the scores of (4) in these runs
+    return first + policies.adaptive(gate_outputs, state, arrival, params)
 
 
 def above_own_mean(
