@@ -450,12 +450,15 @@ def _check_round(
     _check_delays("transfer_delay", arrival.transfer_delay, (max_experts,), longest)
     _check_total_delays(arrival.transfer_delay, state.execution_delay, params, longest)
     check_arrival(num_tasks, arrival)
+    return _with_arrays(arrival, state.experts.dtype)
+
+
+def _with_arrays(arrival: Arrival, dtype: Any) -> Arrival:
     leaves = {}
     for name, values in arrival._asdict().items():
-        if values is None:
-            continue
-        is_whole = name in ("task", "transfer_delay")
-        leaves[name] = jnp.asarray(values, jnp.int32 if is_whole else state.experts.dtype)
+        if values is not None:
+            is_whole = name in ("task", "transfer_delay")
+            leaves[name] = jnp.asarray(values, jnp.int32 if is_whole else dtype)
     return Arrival(**leaves)
 
 

@@ -123,11 +123,11 @@ def _draw_tasks(panel: plot.Axes, selection: xr.Dataset, first: int, end: int) -
             panel.broken_barh(
                 [(start, delay)], (row - HEIGHT / 2, HEIGHT), facecolor=colour, edgecolor="white", linewidth=0.5
             )
-            left = max(start, first)
-            right = min(start + delay, end + 1)
-            if right - left >= LEAST_NUMBERED:
+            left_end = max(start, first)
+            right_end = min(start + delay, end + 1)
+            if right_end - left_end >= LEAST_NUMBERED:
                 tone = "white" if kind - 1 in DARK else "black"
-                middle = (left + right) / 2
+                middle = (left_end + right_end) / 2
                 panel.text(middle, row, str(kind), size=5.5, color=tone, ha="center", va="center_baseline")
     lost = tasks["round"].values[tasks.row.values == 0]
     if len(lost) > 0:

@@ -39,7 +39,7 @@ def sum_of_slopes(run) -> np.ndarray:
     worst = 0.0
     for outputs in itertools.product((-20.0, -1.0, 0.0, 0.5, 20.0), repeat=3):
         probabilities = np.exp(outputs) / np.exp(outputs).sum()
-        for chosen in np.eye(3):  # one-hot
-            slopes = (probabilities @ chosen) * (chosen - probabilities)
+        for one_hot in np.eye(3):
+            slopes = (probabilities @ one_hot) * (one_hot - probabilities)
             worst = max(worst, abs(float(slopes.sum())))
     return alike(run, worst)
