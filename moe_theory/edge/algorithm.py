@@ -206,25 +206,23 @@ def begin(
     check_pool(dims.num_tasks, dims.num_features, pool)
     _check_delays("execution_delay", execution_delay, (dims.max_experts,), dims.max_delay)
     dtype = jnp.result_type(float)
-    num_servers = dims.max_experts
     num_slots = dims.num_slots
-    zero = jnp.zeros((), jnp.int32)
-    server_zeros = jnp.zeros((num_servers, dims.num_features), dtype)
+    server_zeros = jnp.zeros((dims.max_experts, dims.num_features), dtype)
     slot_zeros = jnp.zeros((num_slots, dims.num_features), dtype)
     state = State(
         pool=Pool(jnp.asarray(pool.truths, dtype), jnp.asarray(pool.signals, dtype), jnp.asarray(pool.clusters)),
-        positions=jnp.asarray(_checked_positions(num_servers, positions), dtype),
+        positions=jnp.asarray(_checked_positions(dims.max_experts, positions), dtype),
         execution_delay=jnp.asarray(execution_delay, jnp.int32),
         experts=server_zeros,
         gates=server_zeros,
         gate_step=server_zeros,
-        busy_until=jnp.zeros(num_servers, jnp.int32),
-        visits=jnp.zeros(num_servers, jnp.int32),
-        dropped=zero,
-        misrouted=zero,
+        busy_until=jnp.zeros(dims.max_experts, jnp.int32),
+        visits=jnp.zeros(dims.max_experts, jnp.int32),
+        dropped=jnp.zeros((), jnp.int32),
+        misrouted=jnp.zeros((), jnp.int32),
         residuals=server_zeros,
         squared_error=jnp.zeros((), dtype),
-        round=zero,
+        round=jnp.zeros((), jnp.int32),
         pending_server=jnp.full(num_slots, FREE, jnp.int32),
         pending_task=jnp.zeros(num_slots, jnp.int32),
         pending_serial=jnp.zeros(num_slots, jnp.int32),
@@ -232,12 +230,11 @@ def begin(
         pending_change=server_zeros,
         pending_norm=jnp.zeros(num_slots, dtype),
         pending_input=slot_zeros,
-        pending_slopes=jnp.zeros((num_slots, num_servers), dtype),
+        pending_slopes=jnp.zeros((num_slots, dims.max_experts), dtype),
+        memory=None if locality is None else locality.init(dims),
     )
     if dims.slots_per_server > 1:
         state = state._replace(pending_change=slot_zeros, refit=empty_refit(dims, dtype))
-    if locality is not None:
-        state = state._replace(memory=locality.init(dims))
     return state
 
 
