@@ -146,7 +146,6 @@ HISTORY = Experiment(
     replicates=4096,
 )
 
-
 # Here a move's cost reveals most about the features: there is one sample besides the signal, and gates are strong.
 FEW_SAMPLES_DIMS = Dims(12, num_tasks=6, num_features=10, num_samples=2)
 FEW_SAMPLES = Experiment(
@@ -168,7 +167,6 @@ FEW_SAMPLES = Experiment(
     observe=fields(observe_route, "info.forgetting"),
     replicates=32768,
 )
-
 
 T2_POWER = 0.25  # power of sigma_0^-1 in T2 and t_1, for `stage_rounds`
 RETURN_POWER = 0.75  # power of sigma_0^-1 in t_2
@@ -541,7 +539,6 @@ COVERAGE = coverage({})
 COVERAGE_CLUSTERS = coverage_of_clusters({})
 FREE_COVERAGE = (FREE_ETA, *FREE, Choice("sigma_0", {"0.01": COVERAGE_SCALE, "0.001": 0.001}))
 
-
 # These runs show where experts specialise at all. The signals' scale sets the gate drive kappa in units of lambda.
 DRIVES = (0.01, 0.1, 1.0, 10.0, 100.0)  # kappa / lambda, on Fig. 2's pools
 
@@ -575,7 +572,6 @@ DRIVE_GRID = Experiment(
     observe=observe_info,
     replicates=4096,
 )
-
 
 # Appendix A.7 has four thresholds of termination, and the perturbation lambda equals the third.
 THRESHOLD_POWERS = (0.75, 1.0, 1.25, 1.5)  # Gamma = sigma_0^power

@@ -21,18 +21,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from moe_theory.core import constraints, tasks
-from moe_theory.core.constraints import (
-    LARGEST_STEP,
-    AtMost,
-    Count,
-    Flag,
-    NonNegative,
-    PaddedTo,
-    Real,
-    Scale,
-    Size,
-    Within,
-)
+from moe_theory.core.constraints import AtMost, Count, Flag, NonNegative, PaddedTo, Real, Scale, Size
 from moe_theory.core.errors import with_known_names
 from moe_theory.core.papers import Reading
 from moe_theory.core.tasks import INDEPENDENT, ORTHOGONAL, PROPORTIONAL, SignalLaw
@@ -42,9 +31,13 @@ SIGMA_0 = 0.4  # the deviation sigma_0 of Fig. 2 (Appendix A.2), from which seve
 DISTINCT = "a task is learned by distinct experts"
 
 GateStep = Annotated[
-    Real, Within(0, open_low=True, why="at 0 the exploration T1 = ceil(M / eta) never ends"), LARGEST_STEP
+    Real,
+    constraints.Within(0, open_low=True, why="at 0 the exploration T1 = ceil(M / eta) never ends"),
+    constraints.LARGEST_STEP,
 ]
-Power = Annotated[Real, Within(0, open_low=True, why="a distance to the power 0 measures nothing; (6) has 1")]
+Power = Annotated[
+    Real, constraints.Within(0, open_low=True, why="a distance to the power 0 measures nothing; (6) has 1")
+]
 LeastStrength = Annotated[Scale, AtMost("max_strength", "beta_t is uniform between them")]
 
 

@@ -28,7 +28,6 @@ __all__ = [
 ]  # fmt: skip
 __dir__ = __all__.copy  # the names that `dir` shows, without imports
 
-
 FORMS = ("printed", "appendix")  # forms of `theorem_2`
 
 Amount = Annotated[Float[ArrayLike, "*batch"], Within(low=0, open_low=True)]

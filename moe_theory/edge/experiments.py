@@ -107,29 +107,6 @@ observe_limit = fields(
 )
 
 
-def _experiment(
-    name: str,
-    dims: Dims,
-    cells: Mapping[str, Overrides],
-    *,
-    num_rounds: int,
-    observe: Observe,
-    replicates: int,
-    record_every: int = 1,
-    policy: policies.Policy = policies.adaptive,
-) -> Experiment:
-    return Experiment(
-        name=name,
-        dims=dims,
-        system=system(dims, policy),
-        cells=cells,
-        num_rounds=num_rounds,
-        record_every=record_every,
-        observe=observe,
-        replicates=replicates,
-    )
-
-
 def _server_cells(*numbers: int) -> dict[str, dict[str, float]]:
     return {cell_name(number): {"num_experts": number} for number in numbers}
 
@@ -140,10 +117,11 @@ def exploration_rounds(params: Params, failure: float = FAILURE, max_delay: int 
     return int(theory.exploration_rounds(int(params.num_experts), rate, scale, failure=failure, max_delay=max_delay))
 
 
-ADAPTIVE = _experiment(
-    "figure-3-adaptive",
-    FIGURE_3_DIMS,
-    _server_cells(*FIGURE_3_EXPERTS),
+ADAPTIVE = Experiment(
+    name="figure-3-adaptive",
+    dims=FIGURE_3_DIMS,
+    system=system(FIGURE_3_DIMS),
+    cells=_server_cells(*FIGURE_3_EXPERTS),
     num_rounds=FIGURE_3_ROUNDS,
     observe=observe_models,
     replicates=512,
@@ -158,10 +136,11 @@ NEAREST, FASTEST, BLIND = (
         "figure-3-blind": policies.uniform,
     }.items()
 )
-LONG = _experiment(
-    "figure-3-long",
-    figure_3_dims(50),
-    _server_cells(50),
+LONG = Experiment(
+    name="figure-3-long",
+    dims=figure_3_dims(50),
+    system=system(figure_3_dims(50)),
+    cells=_server_cells(50),
     num_rounds=30_000,
     observe=observe_limit,
     replicates=64,
@@ -187,10 +166,12 @@ FAILURES = (0.4, 0.1, 0.03, 0.004)
 SUFFICIENT = {failure: theory.experts_needed(FEW_DELAYS, FEW_TASKS, failure) for failure in FAILURES}
 _MOST_SERVERS = SUFFICIENT[FAILURES[-1]]
 _PAST_T1 = exploration_rounds(Params(num_experts=_MOST_SERVERS), FAILURES[-1]) + 100
-AVAILABILITY = _experiment(
-    "availability",
-    Dims(_MOST_SERVERS, num_tasks=FEW_TASKS, num_features=FIGURE_3_FEATURES, num_samples=10, max_delay=FEW_DELAYS),
-    {
+_AVAILABILITY_DIMS = dataclasses.replace(figure_3_dims(_MOST_SERVERS), num_tasks=FEW_TASKS, max_delay=FEW_DELAYS)
+AVAILABILITY = Experiment(
+    name="availability",
+    dims=_AVAILABILITY_DIMS,
+    system=system(_AVAILABILITY_DIMS),
+    cells={
         f"delta = {failure:g}": {"num_experts": number, "max_transfer_delay": FEW_DELAYS - 1, "max_execution_delay": 1}
         for failure, number in SUFFICIENT.items()
     },
@@ -200,7 +181,6 @@ AVAILABILITY = _experiment(
     record_every=_PAST_T1,
 )
 BY_FAILURE = AVAILABILITY.over({f"delta = {failure:g}": failure for failure in FAILURES})
-
 
 # The limits that the O() statements are about: sigma_0 -> 0 with eta = sigma_0^0.5, as the proof of Proposition 2
 # requires; eta -> 0; and M -> infinity. Runs are in float64, and each cell lasts a quarter longer than its T1. r = o(1)
@@ -251,9 +231,17 @@ def past_exploration(cells: Sequence[Cell], first: int, count: int, seed: int) -
 
 
 def _limit(name: str, dims: Dims, cells: Mapping[str, Overrides], observe: Observe) -> Experiment:
-    measured = Measured(past_exploration, runs_systems=True)
-    experiment = _experiment(name, dims, cells, num_rounds=1, observe=observe, replicates=2048)
-    return dataclasses.replace(experiment, measured=measured, is_double=True)
+    return Experiment(
+        name=name,
+        dims=dims,
+        system=system(dims),
+        cells=cells,
+        num_rounds=1,  # `past_exploration` has its own numbers
+        observe=observe,
+        replicates=2048,
+        measured=Measured(past_exploration, runs_systems=True),
+        is_double=True,
+    )
 
 
 QUIET = 1e-3  # `noise_scale`, with signals of length 1
@@ -327,10 +315,11 @@ BY_SERVERS = SERVER_LIMIT.over("num_experts")
 # recorded.
 ROUTED_EXPERTS = ENOUGH[0]
 ROUTED_ROUNDS = (300, FIGURE_3_ROUNDS)
-ROUTED = _experiment(
-    "routed",
-    figure_3_dims(ROUTED_EXPERTS),
-    _server_cells(ROUTED_EXPERTS),
+ROUTED = Experiment(
+    name="routed",
+    dims=figure_3_dims(ROUTED_EXPERTS),
+    system=system(figure_3_dims(ROUTED_EXPERTS)),
+    cells=_server_cells(ROUTED_EXPERTS),
     num_rounds=FIGURE_3_ROUNDS,
     observe=observe_assignments,
     replicates=1024,
@@ -381,16 +370,18 @@ def expected_history(cells: Sequence[Cell], first: int, count: int, seed: int) -
 
 def history(setting: SettingValues) -> Experiment:
     """Return the first arrivals under uniform routing: simulated as recorded, with expected errors in a setting."""
-    experiment = _experiment(
-        "history",
-        dataclasses.replace(HISTORY_DIMS, **setting),
-        _server_cells(HISTORY_EXPERTS),
+    dims = dataclasses.replace(HISTORY_DIMS, **setting)
+    return Experiment(
+        name="history",
+        dims=dims,
+        system=system(dims, policies.uniform),
+        cells=_server_cells(HISTORY_EXPERTS),
         num_rounds=60,
         observe=observe_assignments,
         replicates=8192,
-        policy=policies.uniform,
+        measured=Measured(expected_history) if setting else None,
+        of=history,
     )
-    return dataclasses.replace(experiment, of=history, measured=Measured(expected_history) if setting else None)
 
 
 HISTORY = history({})

@@ -25,20 +25,7 @@ import numpy as np
 from jaxtyping import Int
 
 from moe_theory.core import constraints, tasks
-from moe_theory.core.constraints import (
-    LARGEST_STEP,
-    AtMost,
-    Count,
-    Flag,
-    NonNegative,
-    OneOf,
-    PaddedTo,
-    Real,
-    Scale,
-    Size,
-    Whole,
-    Within,
-)
+from moe_theory.core.constraints import AtMost, Count, Flag, NonNegative, PaddedTo, Real, Scale, Size
 from moe_theory.core.errors import InvalidValueError, unknown_name, with_known_names
 from moe_theory.core.numerics import Scalar
 from moe_theory.core.papers import Reading as Reading
@@ -57,10 +44,16 @@ WHEN_BUSY = {
     "soonest": "it waits at the server that becomes idle soonest",
 }
 
-GateStep = Annotated[Real, Within(0, open_low=True, why="at 0 the gates never train and T1 is infinite"), LARGEST_STEP]
-GateLag = Annotated[Int[Scalar, ""], OneOf((0, 1), "a gate step follows in the round of its completion, or one later")]
-Delay = Annotated[Int[Scalar, ""], Whole(0, LONGEST_DELAY, "rounds are counted in 32 bits")]
-StopProbability = Annotated[Real, Within(0, 1, open_low=True, why="it is a probability")]
+GateStep = Annotated[
+    Real,
+    constraints.Within(0, open_low=True, why="at 0 the gates never train and T1 is infinite"),
+    constraints.LARGEST_STEP,
+]
+GateLag = Annotated[
+    Int[Scalar, ""], constraints.OneOf((0, 1), "a gate step follows in the round of its completion, or one later")
+]
+Delay = Annotated[Int[Scalar, ""], constraints.Whole(0, LONGEST_DELAY, "rounds are counted in 32 bits")]
+StopProbability = Annotated[Real, constraints.Within(0, 1, open_low=True, why="it is a probability")]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,7 +79,7 @@ class Dims:
     max_delay: Size | None = None  # d_u, the largest total delay of a task, in rounds; None: any
     max_capacity: Size = 1  # most tasks that one server may work on at once; the paper's is 1
     when_busy: str = "drop"  # what happens to a task that finds all servers busy: a key of `WHEN_BUSY`
-    max_waiting: Annotated[int, Whole(0, LONGEST_QUEUE)] = 0  # length of a server's queue
+    max_waiting: Annotated[int, constraints.Whole(0, LONGEST_QUEUE)] = 0  # length of a server's queue
 
     def __post_init__(self) -> None:
         constraints.check_sizes(self)

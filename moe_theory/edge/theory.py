@@ -25,7 +25,6 @@ __all__ = [
 ]  # fmt: skip
 __dir__ = __all__.copy  # the names that `dir` shows, without imports
 
-
 QUANTILES = ("normal", "binomial")  # quantiles of `specialists_needed`
 RULES = ("stated", "chernoff")  # rules of `experts_needed`
 

@@ -30,7 +30,6 @@ OF_CLUSTERS = _covered("K", experiments.COVERAGE_CLUSTERS)
 LATER_TASKS = _covered("N", interventions.LATER)
 LATER_CLUSTERS = _covered("K", interventions.LATER_CLUSTERS)
 
-
 TASKS = statement(
     "lemma-11-more-experts",
     module=__name__,

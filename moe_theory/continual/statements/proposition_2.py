@@ -61,7 +61,6 @@ OWN_STAYS = no_growth(own_gap)
 SMALLER_ANY = at_smaller_scales(any_gap)
 ANY_STAYS = no_growth(any_gap)
 
-
 SAME_SET.charitable("proposition-2.same-set-slow", experiments.SLOW_MANY.jointly(), OWN_STAYS)(SMALLER_OWN)
 SAME_SET_FEW.charitable("proposition-2.same-set-clusters-slow", experiments.SLOW_FEW.jointly(), OWN_STAYS)(SMALLER_OWN)
 SAME_SET.literal("proposition-2.same-set", BY_MANY, STATED, instead="proposition-2.same-set-order")(own_gap)

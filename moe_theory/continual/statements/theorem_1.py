@@ -86,7 +86,6 @@ GENERALIZATION_ERROR.literal(
     instead="theorem-1.error-given-routes",
 )(experiments.metric("generalization_error", *JUST_AFTER))
 
-
 for case, id, name, rounds in (
     (FORGETTING, "theorem-1.forgetting-given-routes", "forgetting", EARLY),
     (DECAY, "theorem-1.late-forgetting-given-routes", "forgetting", AFTER),

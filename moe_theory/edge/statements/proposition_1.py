@@ -19,7 +19,6 @@ EXACTLY = identity(within=0.0)
 # Claims on formulas ignore this run.
 COMPUTED = Selection(UPDATES, ("M = 4",), tuple(f"delta = {delta:g}" for delta in DELTAS), is_computed=True)
 
-
 QUANTILE = statement("proposition-1-quantile", module=__name__)
 
 

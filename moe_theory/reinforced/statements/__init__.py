@@ -66,7 +66,7 @@ def off_the_decay(run):
     end = run.rounds[-1]
     settled = run.state.settled
     state = run.state
-    # F_t is a sum over t - 1 rounds, and G_t over t. Neither sum is to grow once a run is settled.
+    # The sums behind F_t and G_t, by which they are means over t - 1 and t rounds, do not grow once a run is settled.
     forgetting = run.records.forgetting[-1] * (end - 1) - state.forgetting * (settled - 1)
     error = run.records.generalization_error[-1] * end - state.generalization_error * settled
     growth = np.maximum(abs(forgetting), abs(error)) / (end * float(run.params.truth_scale) ** 2)
