@@ -9,7 +9,7 @@ from moe_theory.verification.statement import bound, equality, ordering, ranged
 CELLS = tuple(THRESHOLDS)
 LARGE = CELLS[:2]
 SMALL = CELLS[2:]
-ALL_THRESHOLDS = FIGURE_8.together(*CELLS)
+RUNS = FIGURE_8.together(*CELLS)
 NEARLY_ALWAYS = 0.95  # our reading of a decision that noise cannot alter
 LOAD_MARGIN = 0.05  # of the number of experts in use
 SHARE_MARGIN = 0.1  # of a share 1/|M_k|
@@ -49,16 +49,13 @@ def less_than_small(*runs) -> np.ndarray:
 
 @IMBALANCE.figure(
     "figure-8.imbalance",
-    ALL_THRESHOLDS,
+    RUNS,
     ordering(below=less_than_small),
     labels=["(a) below (c)", "(b) below (d)"],
     instead="figure-8.same-loads",
 )
 @IMBALANCE.replacement(
-    "figure-8.same-loads",
-    ALL_THRESHOLDS,
-    equality(evenness_of_small, margin=LOAD_MARGIN),
-    labels=["(a) and (c)", "(b) and (d)"],
+    "figure-8.same-loads", RUNS, equality(evenness_of_small, margin=LOAD_MARGIN), labels=["(a) and (c)", "(b) and (d)"]
 )
 def evenness_of_large(*runs) -> np.ndarray:
     return np.stack([evenness(run) for run in runs[: len(LARGE)]])

@@ -53,9 +53,8 @@ def compute(setup: plot.Setup, policies: Sequence[str] = tuple(POLICIES)) -> xr.
     ]
     runs = setup.run(cells)
     first_run = next(iter(runs.values()))  # all runs have the same pools
-    single = np.stack(
-        [single_expert_errors(pool, dims, first_run.params, length) for pool in experiments.pools_of(first_run)]
-    )
+    pools = experiments.pools_of(first_run)
+    single = np.stack([single_expert_errors(pool, dims, first_run.params, length) for pool in pools])
 
     def values_at(policy: str, number: int) -> dict[str, Float[np.ndarray, " R"]]:
         key = experiments.cell_name(number)

@@ -18,15 +18,13 @@ def both_errors(run) -> np.ndarray:
 
 SETTLED = statement("lemma-9-settled", module=__name__)
 SETTLED.also("theorem-1.given-routes", role="corrected")
+BLOCK = 256  # replicates at a time, because the table of all pairs of tasks is large
 
 
 @SETTLED.charitable("lemma-9.settled", experiments.BY_SCALE, bound(at_most=both_errors, trivial=both_errors))
 def change_of_error(run) -> np.ndarray:
     late, earlier = late_errors(run)
     return np.abs(late - earlier)
-
-
-BLOCK = 256  # replicates at a time, because the table of all pairs of tasks is large
 
 
 def history_sum(run) -> np.ndarray:
