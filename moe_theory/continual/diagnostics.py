@@ -307,7 +307,7 @@ def system_with_expected_costs(dims: Dims) -> System:
         del move, arrival, params
         return memory, memory  # `step` puts the costs of its round there
 
-    locality = Locality(expected_costs, lambda dims: jnp.zeros(dims.max_experts))
+    locality = Locality(expected_costs, init=lambda dims: jnp.zeros(dims.max_experts))
     base = system(dims, locality=locality)
     contraction = error_contraction(dims.num_features, dims.num_samples)
 

@@ -186,9 +186,9 @@ FREE_ALPHA, FREE_GAMMA = (
 )
 # eta is O() too and decides how long T1 is. It is free where runs can be long enough.
 FREE_ETA = Order("learning_rate", recorded=ORDERS["learning_rate"][1], least=ORDERS["learning_rate"][1], most=0.75)
-FREE_NOISE = Scale("noise_scale", 0.01, 1.0, of="truth_scale")
-FREE_BETA = Scale("min_strength", 0.0, 1.0)
-FREE_LEVEL = Scale("noise_scale", 0.001, 0.3)
+FREE_NOISE = Scale("noise_scale", low=0.01, high=1.0, of="truth_scale")
+FREE_BETA = Scale("min_strength", low=0.0, high=1.0)
+FREE_LEVEL = Scale("noise_scale", low=0.001, high=0.3)
 FREE = (FREE_ALPHA, FREE_GAMMA, FREE_NOISE, FREE_BETA)
 FREE_AT_LEVEL = (FREE_ALPHA, FREE_GAMMA, FREE_LEVEL, FREE_BETA)  # where all cells have the same noise, or much noise
 
@@ -708,7 +708,7 @@ def at_rounds(*rounds: int) -> list[str]:
 
 
 def by_rounds(experiment: Experiment, cell: str, *rounds: int) -> Selection:
-    return Selection(experiment, (cell,), tuple(at_rounds(*rounds)))
+    return Selection(experiment, cells=(cell,), labels=tuple(at_rounds(*rounds)))
 
 
 def router_learning(run: Run) -> slice:

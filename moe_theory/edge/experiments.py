@@ -292,8 +292,9 @@ LIMIT = limit({})
 QUIET_LIMIT = quiet_limit({})
 RATE_LIMIT = rate_limit({})
 # The paper leaves these open: r = o(1), noise, strengths, and the servers, of which there are more than tasks.
-FREE_NOISE = Scale("noise_scale", 0.01, 0.5)
-FREE = (Order("perturbation_scale", recorded=1.5, least=0.25, most=2.5), FREE_NOISE, Scale("min_strength", 0.0, 1.0))
+FREE_NOISE = Scale("noise_scale", low=0.01, high=0.5)
+FREE_STRENGTH = Scale("min_strength", low=0.0, high=1.0)
+FREE = (Order("perturbation_scale", recorded=1.5, least=0.25, most=2.5), FREE_NOISE, FREE_STRENGTH)
 FREE_SERVERS = Choice("servers", {f"{SMALL_EXPERTS} alike": SMALL_EXPERTS, "3 with a slow one": 3})
 SERVER_LIMIT = dataclasses.replace(
     _limit(

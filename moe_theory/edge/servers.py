@@ -144,7 +144,7 @@ def offer(
     free_from = jnp.sum(jnp.where(mask, state.busy_until, 0), dtype=jnp.int32)
     wait = jnp.where(is_routed, jnp.maximum(free_from - time, 0), 0)
     if has_own_slots(state, servers.slots_per_server):
-        is_free = is_free & jnp.repeat(mask, servers.slots_per_server)
+        is_free = is_free & jnp.repeat(mask, servers.slots_per_server)  # at the task's server
     _, first_free = gating.best_expert(jnp.zeros(is_free.shape), is_free)  # of equal scores the first is best
     slot = first_free & is_routed
     task = Assignment(server, mask, slot, delay=delay, wait=wait, until=time + wait + delay, is_blind=is_blind)
@@ -166,7 +166,7 @@ def existing(state: Any, params: Any) -> Bool[Array, " M"]:
 
 
 def has_own_slots(state: Any, slots_per_server: int) -> bool:
-    """Return whether every server has slots of its own, which `Dims.max_delay` may make fewer."""
+    """Return whether each server has its own slots. A small `Dims.max_delay` leaves fewer, which all servers share."""
     return state.pending_server.shape[0] == state.busy_until.shape[0] * slots_per_server
 
 
@@ -195,7 +195,7 @@ def move_models(state: Any, move: Float[Array, "M p"]) -> Any:
     Source: Eqs. (9), (10), (20) of `edge`.
     """
     # Products are rounded before they are added to other sums. Otherwise unused slots would change the last bits.
-    zero = jnp.minimum(state.round, 0)  # not known to the compiler
+    zero = jnp.minimum(state.round, 0)  # 0, which the compiler does not know
     drift = rounded(state.visits.astype(move.dtype)[:, None] * move, zero)
     residuals = state.residuals + drift
     gains = rounded(move * (state.residuals + residuals), zero)

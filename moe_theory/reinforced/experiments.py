@@ -47,8 +47,8 @@ TWICE = "M = 2 N"
 AS_MANY = "M = N"
 ONE_FEWER = "M = N - 1"
 FREE_SCALE = Choice("sigma_0", {"0.0001": SCALE, "1e-06": 1e-6, "0.01": 0.01})  # all orders follow sigma_0
-FREE_TASKS = Size("num_tasks", 2, 7)
-FREE_FEATURES = Size("num_features", 7, 20)
+FREE_TASKS = Size("num_tasks", low=2, high=7)
+FREE_FEATURES = Size("num_features", low=7, high=20)
 FREE_SHARE = Choice(  # weight of an expert's own last move in the baseline; at 1 few runs settle
     "own",
     {"0.7": baseline.repaired, "0.9": baseline.compared(0.9), "0.4": baseline.compared(0.4), "0": baseline.mean_move},

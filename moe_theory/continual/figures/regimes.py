@@ -63,8 +63,8 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     fixed; markers, with 95 % intervals: Algorithm 1; lines: its gates alone (continual.reduced); dotted: critical
     drives.
     """
-    by_chance = 1 / data.attrs["num_clusters"]
-    for panel in drives.draw(data, canvas, MAPS, axis="gates", compared="without", chance=by_chance):
+    chance = 1 / data.attrs["num_clusters"]
+    for panel in drives.draw(data, canvas, MAPS, axis="gates", compared="without", chance=chance):
         _draw_limit(panel, data)
 
 

@@ -14,9 +14,9 @@ ENDS = experiments.MANY_LARGEST + experiments.FEW_LARGEST
 LARGEST = experiments.NO_TERMINATION.over(ENDS)
 
 FROZEN = statement("lemma-16-frozen", module=__name__)
-HISTORY = statement(
-    "lemma-16-history", module=__name__, free=(Size("num_samples", 1, 9), experiments.FREE_NOISE, experiments.FREE_BETA)
-)
+FREE_SAMPLES = Size("num_samples", low=1, high=9)
+FREE_HISTORY = (FREE_SAMPLES, experiments.FREE_NOISE, experiments.FREE_BETA)
+HISTORY = statement("lemma-16-history", module=__name__, free=FREE_HISTORY)
 FROZEN.also("proposition-1.contraction", role="corrected")
 
 

@@ -20,7 +20,7 @@ DECAY = statement("theorem-1-forgetting-decay", module=__name__)
 GENERALIZATION_ERROR = statement(
     "theorem-1-generalization-error",
     module=__name__,
-    free=(*experiments.FREE, Size("num_features", 3, 12), Size("num_samples", 1, 9)),
+    free=(*experiments.FREE, Size("num_features", low=3, high=12), Size("num_samples", low=1, high=9)),
 )
 
 

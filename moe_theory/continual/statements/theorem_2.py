@@ -47,9 +47,8 @@ for role, ending, runs in (
     (Role.SUSPECT, "sorted", interventions.SORTED_LATER),
     (Role.SUSPECT, "gaussian", interventions.GAUSSIAN),
 ):
-    id = f"theorem-2.generalization-error-{ending}"
     by_rounds = experiments.by_rounds(runs, experiments.FEW, *ROUNDS)
-    GENERALIZATION_ERROR.claim(id, by_rounds, below_22, role=role)(later_error)
+    GENERALIZATION_ERROR.claim(f"theorem-2.generalization-error-{ending}", by_rounds, below_22, role=role)(later_error)
 GENERALIZATION_ERROR.literal(
     "theorem-2.generalization-error-appendix",
     BY_ROUNDS,

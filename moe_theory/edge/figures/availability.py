@@ -119,7 +119,6 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
 
 
 def _draw_levels(panel: plot.Axes) -> None:
-    """Draw delta, and Proposition 1's numbers of servers at delta."""
     roles.REFERENCE.hline(panel, FAILURE)
     plot.note(panel, rf"$\delta$ = {FAILURE:g}", (0, FAILURE), (3, 2), xycoords=("axes fraction", "data"))
     for quantile, shift in (("normal", -2), ("binomial", 2)):

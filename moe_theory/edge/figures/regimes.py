@@ -53,5 +53,4 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     inside a cluster (edge.corrected.critical_drive). (c): at κ/λ = {drives.FAR:g}, tasks of one round; markers, with
     95 % intervals: Algorithm 1; lines: its gates alone (edge.reduced); dotted: critical drives.
     """
-    by_chance = 1 / data.attrs["num_tasks"]
-    drives.draw(data, canvas, MAPS, axis="delays", compared="one round", chance=by_chance)
+    drives.draw(data, canvas, MAPS, axis="delays", compared="one round", chance=1 / data.attrs["num_tasks"])

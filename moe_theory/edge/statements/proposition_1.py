@@ -17,14 +17,15 @@ DELTAS = (0.05, 1e-3, 1e-6)
 WINDOWS = tuple(10**power for power in (2, 3, 4, 5))  # d_u
 EXACTLY = identity(within=0.0)
 # Claims on formulas ignore this run.
-COMPUTED = Selection(UPDATES, ("M = 4",), tuple(f"delta = {delta:g}" for delta in DELTAS), is_computed=True)
+BY_DELTA = tuple(f"delta = {delta:g}" for delta in DELTAS)
+COMPUTED = Selection(UPDATES, cells=("M = 4",), labels=BY_DELTA, is_computed=True)
 
 QUANTILE = statement("proposition-1-quantile", module=__name__)
 
 
 @QUANTILE.charitable(
     "proposition-1.normal-quantile-limit",
-    Selection(UPDATES, ("M = 4",), abscissa=WINDOWS, is_computed=True),
+    Selection(UPDATES, cells=("M = 4",), abscissa=WINDOWS, is_computed=True),
     limit_rate(at_most=-0.25, margin=MARGIN),
     labels=[f"d_u = {window}" for window in WINDOWS],
 )

@@ -94,7 +94,7 @@ OVER_EXPERTS = experiments.SETTLES_MANY.over({f"M = {number}": number for number
 TIME_OF_EXPERTS.charitable("settling-experts.most", OVER_EXPERTS, rate(at_most=2))(settling_time)
 TIME_OF_EXPERTS.charitable("settling-experts.least", OVER_EXPERTS, rate(at_least=1.5))(settling_time)
 
-ERROR = statement("less-error", module=__name__, free=(Size("num_tasks", 2, 5), experiments.FREE_LAW))
+ERROR = statement("less-error", module=__name__, free=(Size("num_tasks", low=2, high=5), experiments.FREE_LAW))
 PAIRS = [
     experiments.cell_name(variant, scale) for variant, scale in itertools.product(experiments.VARIANTS, PRINTED_SCALES)
 ]
