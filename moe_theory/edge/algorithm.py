@@ -22,24 +22,12 @@ from moe_theory.core.parts import of_parts
 from moe_theory.core.random import with_own_key
 from moe_theory.core.system import System
 from moe_theory.core.tasks import Pool, check_arrival, check_pool, streamed
-from moe_theory.edge import delays
+from moe_theory.edge import delays, servers
 from moe_theory.edge.arrivals import Arrival, check_execution, draw, draw_execution, draw_pool
 from moe_theory.edge.delays import Law
 from moe_theory.edge.params import Dims, Params, check_params, require_whole_rounds
 from moe_theory.edge.policies import Policy, adaptive, check_policy
-from moe_theory.edge.servers import (
-    DROPPED,
-    FREE,
-    NONE,
-    Assignment,
-    Servers,
-    existing,
-    is_misrouted,
-    offer,
-    one_task_each,
-    open_round,
-    specialty,
-)
+from moe_theory.edge.servers import DROPPED, FREE, NONE, Assignment, Servers, is_misrouted
 from moe_theory.edge.several import Refit, empty_refit, several_tasks_each
 
 # Draws a round: (key, dims, state, params) -> its pool and its arrival.
@@ -322,10 +310,11 @@ def learn(
     """
     check_policy(policy)
     arrival = _check_round(state, arrival, params, dims=dims, fit=fit, locality=locality)
-    servers = _choose_servers(dims, fit, locality)
-    ready, finished, change_norms = open_round(state, params, servers)
+    own_servers = _choose_servers(dims, fit, locality)
+    ready, finished, change_norms = servers.open_round(state, params, own_servers)
 
-    after, task = offer(ready, arrival, jnp.sum(arrival.features, axis=1), params, policy=policy, servers=servers)
+    gate_input = jnp.sum(arrival.features, axis=1)
+    after, task = servers.offer(ready, arrival, gate_input, params, policy=policy, servers=own_servers)
     after = after._replace(dropped=after.dropped + (task.server == DROPPED))
     info = _observe_round(
         state, ready, after, arrival, params, task=task, finished=finished, change_norms=change_norms, dims=dims
@@ -345,10 +334,10 @@ def _observe_round(
     change_norms: Float[Array, " S"],
     dims: Dims | None,
 ) -> Info:
-    exists = existing(before, params)
+    exists = servers.existing(before, params)
     is_idle = exists & (ready.busy_until <= ready.round)
     outputs = gating.gate_outputs(after.gates, jnp.sum(arrival.features, axis=1))
-    specialties = jax.vmap(lambda gate: specialty(after, gate))(after.gates)
+    specialties = jax.vmap(lambda gate: servers.specialty(after, gate))(after.gates)
     is_specialist = exists & (specialties == arrival.task)
     return Info(
         task=arrival.task,
@@ -375,7 +364,7 @@ def _observe_round(
 
 def _choose_servers(dims: Dims | None, fit: Fit = minimum_norm, locality: Locality | None = None) -> Servers:
     if dims is None or dims.slots_per_server == 1:
-        return one_task_each(fit, locality)
+        return servers.one_task_each(fit, locality)
     return several_tasks_each(dims)
 
 
