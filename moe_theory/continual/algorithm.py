@@ -14,7 +14,7 @@ from moe_theory.continual import metrics
 from moe_theory.continual.metrics import Metrics
 from moe_theory.continual.params import Dims, Params, check_params
 from moe_theory.continual.theory import exploration_rounds
-from moe_theory.core import gating
+from moe_theory.core import gating, tasks
 from moe_theory.core.constraints import AT_LEAST_0, SHARE, is_known
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.linear import Fit, fitted, minimum_norm, square_root
@@ -23,18 +23,7 @@ from moe_theory.core.numerics import rounded_positive
 from moe_theory.core.parts import of_parts
 from moe_theory.core.random import draws, with_own_key
 from moe_theory.core.system import System
-from moe_theory.core.tasks import (
-    Arrival,
-    Pool,
-    check_arrival,
-    check_pool,
-    draw_pool,
-    is_valid_arrival,
-    make_arrival,
-    nan_unless,
-    select_row,
-    streamed,
-)
+from moe_theory.core.tasks import Arrival, Pool, select_row
 
 Optimizer = Callable[[Any], optax.GradientTransformation]  # made from a traced learning rate
 # The cost that the auxiliary loss adds for each chosen expert: (visits (M,), time (), params) -> (M,).
@@ -190,13 +179,13 @@ def system(
 
     def init(key: Key[Array, ""], params: Params) -> State:
         check_params(dims, params)
-        pool = draw_pool(key, dims.num_tasks, dims.num_features, params)
+        pool = tasks.draw_pool(key, dims.num_tasks, dims.num_features, params)
         return begin(dims, params, pool, optimizer, locality)
 
     def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Info]:
         source = stream(key, dims, state, params)
-        pool, arrival, perturbation = streamed(source, "pool", "arrival", "perturbation")
-        check_pool(dims.num_tasks, dims.num_features, pool)
+        pool, arrival, perturbation = tasks.streamed(source, "pool", "arrival", "perturbation")
+        tasks.check_pool(dims.num_tasks, dims.num_features, pool)
         own_router = with_own_key(router, key)
         parts = Parts(dims.max_active, own_router, fit, optimizer=optimizer, auxiliary=auxiliary, locality=locality)
         return _learn(state._replace(pool=pool), arrival, perturbation, params, parts)
@@ -223,7 +212,7 @@ def on_pool(
         >>> np.array_equal(system.init(mt.root_key(0), continual.Params(num_experts=3)).pool.truths, pool.truths)
         True
     """
-    check_pool(dims.num_tasks, dims.num_features, pool)
+    tasks.check_pool(dims.num_tasks, dims.num_features, pool)
     random_pool_system = system(dims, optimizer=optimizer, locality=locality, **parts)
 
     def init(key: Key[Array, ""], params: Params) -> State:
@@ -250,7 +239,7 @@ def begin(
         (3, 4)
     """
     check_params(dims, params)
-    check_pool(dims.num_tasks, dims.num_features, pool)
+    tasks.check_pool(dims.num_tasks, dims.num_features, pool)
     dtype = jnp.result_type(float)
     zeros = jnp.zeros((dims.max_experts, dims.num_features), dtype)
     pool = Pool(jnp.asarray(pool.truths, dtype), jnp.asarray(pool.signals, dtype), jnp.asarray(pool.clusters))
@@ -288,7 +277,7 @@ def draw(key: Key[Array, ""], dims: Dims, pool: Pool, params: Params) -> tuple[A
     shape = (dims.num_features, dims.num_samples - 1)
     dtype = pool.truths.dtype
     units, noise = draws(key, 3 + dims.max_experts, math.prod(shape), dtype)
-    arrival = make_arrival(units[:3], noise.reshape(shape), pool, params)
+    arrival = tasks.make_arrival(units[:3], noise.reshape(shape), pool, params)
     return arrival, rounded_positive(params.perturbation_scale * units[3:])
 
 
@@ -332,14 +321,14 @@ def learn(
         >>> int(info.expert), float(info.error), state.experts[0].tolist()
         (0, 0.0, [1.0, 0.0, 0.0, 0.0])
     """
-    check_arrival(state.pool.truths.shape[0], arrival)
+    tasks.check_arrival(state.pool.truths.shape[0], arrival)
     parts = Parts(max_active, router, fit, optimizer=optimizer, auxiliary=auxiliary, locality=locality)
     after, info = _learn(state, arrival, perturbation, params, parts)
     if is_known(arrival.task, arrival.features):
         return after, info
-    is_valid = is_valid_arrival(state.pool.truths.shape[0], arrival)
-    errors = {name: nan_unless(is_valid, getattr(info, name)) for name in ERRORS}
-    return after._replace(metrics=nan_unless(is_valid, after.metrics)), info._replace(**errors)
+    is_valid = tasks.is_valid_arrival(state.pool.truths.shape[0], arrival)
+    errors = {name: tasks.nan_unless(is_valid, getattr(info, name)) for name in ERRORS}
+    return after._replace(metrics=tasks.nan_unless(is_valid, after.metrics)), info._replace(**errors)
 
 
 def _learn(
@@ -350,7 +339,7 @@ def _learn(
     arrival_with_truth = arrival._replace(truth=truth)
     time = state.round + 1
 
-    def experts(routing: Routing) -> Learned:
+    def learn_task(routing: Routing) -> Learned:
         masks = routing.masks
         before = jnp.sum(jnp.where(masks[:, :, None], state.experts[None, :, :], 0), axis=1)
         change = jnp.where(jnp.any(masks, axis=1)[:, None], fitted(parts.fit, before, arrival_with_truth, params), 0)
@@ -369,7 +358,7 @@ def _learn(
         perturbation,
         arrival=arrival,
         params=params,
-        experts=experts,
+        experts=learn_task,
         max_active=parts.max_active,
         router=parts.router,
         optimizer=parts.optimizer,
@@ -422,13 +411,14 @@ def advance(
     scores = gating.checked_scores(router(outputs, perturbation, state, arrival, params), outputs)
     ranked, masks = gating.route(scores, exists, params.num_active, max_active)
     is_chosen = jnp.any(masks, axis=0)
-    routing = Routing(outputs, probabilities, scores, ranked, masks)
+    routing = Routing(outputs, probabilities, scores, ranked=ranked, masks=masks)
     learned = experts(routing)
 
     visits = state.visits + is_chosen
-    printed = jnp.sum(jnp.where(masks, locality_cost(learned.squared_moves, params)[:, None], 0), axis=0)
+    printed_costs = jnp.sum(jnp.where(masks, locality_cost(learned.squared_moves, params)[:, None], 0), axis=0)
     lengths = jnp.sum(jnp.where(masks, square_root(learned.squared_moves)[:, None], 0), axis=0)
-    move_costs, memory = charged(locality, Move(lengths, printed, is_chosen), state.memory, arrival, params)
+    move = Move(lengths, costs=printed_costs, learned=is_chosen)
+    move_costs, memory = charged(locality, move, state.memory, arrival, params)
     costs = jnp.where(is_chosen, move_costs + auxiliary(visits, time, params), 0)
     gradient = gating.gate_gradient(probabilities, gate_input, costs)
 
@@ -436,9 +426,9 @@ def advance(
     converged = ~is_exploring & flag_converged(outputs, masks, state.converged, params)
     terminated = jnp.asarray(params.terminate, bool) & (state.terminated | jnp.all(converged | ~exists))
     updates, optimizer_state = optimizer(params.learning_rate).update(gradient, state.optimizer_state, state.gates)
-    moved: Any = optax.apply_updates(state.gates, updates)
+    updated_gates: Any = optax.apply_updates(state.gates, updates)
     after = learned.state._replace(
-        gates=jnp.where(terminated, state.gates, moved),
+        gates=jnp.where(terminated, state.gates, updated_gates),
         visits=visits,
         converged=converged,
         terminated=terminated,
@@ -452,20 +442,22 @@ def advance(
 def _check_round(state: State, arrival: Arrival, params: Params, max_active: int) -> None:
     (max_experts, num_features) = state.experts.shape
     num_tasks = state.pool.truths.shape[0]
-    features = jnp.shape(arrival.features)
-    if len(features) != 2 or features[0] != num_features:
+    features_shape = jnp.shape(arrival.features)
+    if len(features_shape) != 2 or features_shape[0] != num_features:
         raise InvalidValueError(
-            f"features has shape {features}, but must have shape ({num_features}, s), with one sample per column.",
+            f"features has shape {features_shape}, but must have shape ({num_features}, s), with one sample per "
+            "column.",
             argument="features",
         )
-    for name, shape in (("truth", features[:1]), ("targets", features[1:])):
+    for name, shape in (("truth", features_shape[:1]), ("targets", features_shape[1:])):
         value = getattr(arrival, name)
         if value is not None and jnp.shape(value) != shape:
             raise InvalidValueError(
                 f"{name} has shape {jnp.shape(value)}, but must have shape {shape}. Change the arrival's {name}.",
                 argument=name,
             )
-    check_params(Dims(max_experts, num_tasks, num_features, features[1], max_active), params)
+    dims = Dims(max_experts, num_tasks, num_features, num_samples=features_shape[1], max_active=max_active)
+    check_params(dims, params)
 
 
 def locality_cost(squared_moves: Float[Array, " k"], params: Params) -> Float[Array, " k"]:
@@ -484,7 +476,7 @@ def flag_converged(
     Gate outputs exclude the perturbation and are those before this round's update. Flags accumulate unless
     `accumulate_flags` is False. Source: Algorithm 1, lines 7 and 8, of `continual`.
     """
-    leaders = jnp.sum(jnp.where(masks, outputs[None, :], 0), axis=1)
-    is_near = jnp.abs(outputs[None, :] - leaders[:, None]) < params.termination_threshold
+    chosen_outputs = jnp.sum(jnp.where(masks, outputs[None, :], 0), axis=1)
+    is_near = jnp.abs(outputs[None, :] - chosen_outputs[:, None]) < params.termination_threshold
     is_near = jnp.any(is_near & jnp.any(masks, axis=1)[:, None], axis=0)
     return is_near | (jnp.asarray(params.accumulate_flags, bool) & flags)

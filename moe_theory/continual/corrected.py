@@ -15,16 +15,7 @@ from moe_theory.core import single_expert as recursion
 from moe_theory.core.constraints import AtMost, Features, Size, Whole, Within, checked
 from moe_theory.core.critical import critical_drive as critical_drive
 from moe_theory.core.errors import InvalidValueError
-from moe_theory.core.linear import (
-    error_contraction,
-    gaps,
-    one_expert_a_round,
-    overparameterization_ratio,
-    power,
-    power_complement,
-    power_drop_sum,
-    require_overparameterized,
-)
+from moe_theory.core.linear import one_expert_a_round, power, power_complement, power_drop_sum
 from moe_theory.core.numerics import Numbers, array_namespace
 from moe_theory.core.single_expert import Exact as Exact
 from moe_theory.core.single_expert import _projection_moments
@@ -36,7 +27,6 @@ __all__ = [
     "theorem_2",
 ]  # fmt: skip
 __dir__ = __all__.copy  # the names that `dir` shows, without imports
-
 
 Perturbation = Annotated[float, Within(low=0, open_low=True, why="without it routes are fixed")]
 
@@ -80,8 +70,8 @@ def single_expert_gaussian(pool: Pool, num_samples: Size, num_rounds: Size) -> E
     """
     truths = np.asarray(pool.truths, np.float64)
     num_features = truths.shape[1]
-    ratio = overparameterization_ratio(num_features, num_samples)
-    pool_gaps = gaps(pool._replace(truths=truths, clusters=np.asarray(pool.clusters)))
+    ratio = linear.overparameterization_ratio(num_features, num_samples)
+    pool_gaps = linear.gaps(pool._replace(truths=truths, clusters=np.asarray(pool.clusters)))
     rounds = np.arange(1, num_rounds + 1)
     powers = ratio**rounds
     error = powers * pool_gaps.truth_norm + (ratio - powers) * pool_gaps.task_gap
@@ -203,7 +193,7 @@ def blind_limit(
         >>> corrected.blind_limit(num_tasks=3, num_features=5, num_samples=1)
         2.0
     """
-    require_overparameterized(num_features, num_samples)
+    linear.require_overparameterized(num_features, num_samples)
     shrinkage, own_moment, spread = _projection_moments(num_features, num_samples)
     other_share = 1 - 1 / num_tasks
     if num_samples == 1:
@@ -366,6 +356,7 @@ def coverage_probability(num_sets: Size, num_experts: Size) -> float:
         >>> corrected.coverage_probability(num_sets=2, num_experts=3)
         0.75
     """
+    # By inclusion and exclusion over the sets that are empty.
     ways = ((-1) ** empty * math.comb(num_sets, empty) * (num_sets - empty) ** num_experts for empty in range(num_sets))
     return sum(ways) / num_sets**num_experts
 
@@ -394,10 +385,10 @@ def lemma_16(
         [6.0]
     """
     unit = signal / jnp.sqrt(jnp.sum(signal**2))
-    contraction = error_contraction(expert.shape[0], num_samples)
+    contraction = linear.error_contraction(expert.shape[0], num_samples)
 
     def across(vectors: Float[Array, "N d"]) -> Float[Array, " N"]:
         return jnp.sum(vectors**2, axis=1) - jnp.sum(vectors * unit[None, :], axis=1) ** 2
 
-    gaps = truth[None, :] - others
-    return contraction * (across(expert[None, :] - others) - across(gaps)) + jnp.sum(gaps**2, axis=1)
+    differences = truth[None, :] - others
+    return contraction * (across(expert[None, :] - others) - across(differences)) + jnp.sum(differences**2, axis=1)

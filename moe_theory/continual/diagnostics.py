@@ -44,7 +44,7 @@ class Costs(NamedTuple):
     balance: Float[Array, " M"]  # (7), or a custom auxiliary loss
 
 
-def _costs(
+def _costs_of(
     arrival: Arrival,
     before: State,
     after: State,
@@ -53,14 +53,14 @@ def _costs(
     *,
     auxiliary: Auxiliary = balance_cost,
     locality: Locality = distance_moved,
-    **others: Any,
+    **other_parts: Any,
 ) -> Costs:
-    del others
-    printed = jnp.where(info.chosen, locality_cost(info.update_norm**2, params), 0)
-    move = Move(jnp.where(info.chosen, info.update_norm, 0), printed, info.chosen)
-    moved, _ = charged(locality, move, before.memory, arrival, params)
-    of_balance = auxiliary(after.visits, after.round, params)
-    return Costs(jnp.where(info.chosen, moved, 0), jnp.where(info.chosen, of_balance, 0))
+    del other_parts
+    printed_costs = jnp.where(info.chosen, locality_cost(info.update_norm**2, params), 0)
+    move = Move(jnp.where(info.chosen, info.update_norm, 0), costs=printed_costs, learned=info.chosen)
+    move_costs, _ = charged(locality, move, before.memory, arrival, params)
+    balance_costs = auxiliary(after.visits, after.round, params)
+    return Costs(jnp.where(info.chosen, move_costs, 0), jnp.where(info.chosen, balance_costs, 0))
 
 
 @of_parts(like=system, only=("router", "fit", "auxiliary", "locality"))
@@ -70,7 +70,7 @@ def system_with_gate_steps(dims: Dims, **parts: Any) -> System:
     def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, GateSteps]:
         arrival, perturbation = draw(key, dims, state.pool, params)
         after, info = learn(state, arrival, perturbation, params, max_active=dims.max_active, **parts)
-        return after, gate_steps(arrival, after, info, params, _costs(arrival, state, after, info, params, **parts))
+        return after, gate_steps(arrival, after, info, params, _costs_of(arrival, state, after, info, params, **parts))
 
     return System(system(dims, **parts).init, step)
 
@@ -107,6 +107,7 @@ def _largest(values: Float[Array, "M *rest"], mask: Bool[Array, "M *ones"]) -> F
     return jnp.max(jnp.where(mask, values, -jnp.inf), axis=0)
 
 
+# A state that contains the algorithm's state has these two of its fields.
 _POOL = property(lambda self: self.state.pool)
 _ROUND = property(lambda self: self.state.round)
 
@@ -144,14 +145,14 @@ def system_with_diagnostics(dims: Dims, **parts: Any) -> System:
 
     def init(key: Key[Array, ""], params: Params) -> TrackedState:
         state = plain.init(key, params)
-        return TrackedState(state, state.experts)
+        return TrackedState(state, explored=state.experts)
 
     def step(key: Key[Array, ""], before: TrackedState, params: Params) -> tuple[TrackedState, Diagnostics]:
         arrival, perturbation = draw(key, dims, before.pool, params)
         state, info = learn(before.state, arrival, perturbation, params, max_active=dims.max_active, **parts)
         is_exploring = state.round <= theory.exploration_rounds(params.num_experts, params.learning_rate)
         tracked = TrackedState(state, jnp.where(is_exploring, state.experts, before.explored))
-        costs = _costs(arrival, before.state, state, info, params, **parts)
+        costs = _costs_of(arrival, before.state, state, info, params, **parts)
         return tracked, _diagnose(before, tracked, arrival, info=info, params=params, costs=costs)
 
     return System(init, step)
@@ -184,45 +185,46 @@ def system_with_tally(dims: Dims, **parts: Any) -> System:
 
     def init(key: Key[Array, ""], params: Params) -> Tally:
         state = plain.init(key, params)
-        yes = jnp.ones((), bool)
+        true = jnp.ones((), bool)
         zero = jnp.zeros((), state.experts.dtype)
         return Tally(
             state,
             begun=state.experts,
             sets=jnp.zeros(dims.max_experts, jnp.int32),
-            was_ordered=yes,
+            was_ordered=true,
             probability_gap=zero,
-            is_stable=yes,
-            is_separated=yes,
+            is_stable=true,
+            is_separated=true,
             drift=zero,
             rounds_open=jnp.zeros((), jnp.int32),
-            was_outside=~yes,
+            was_outside=~true,
         )
 
     def step(key: Key[Array, ""], before: Tally, params: Params) -> tuple[Tally, Info]:
         state, info = plain.step(key, before.state, params)
-        since = state.round - theory.exploration_rounds(params.num_experts, params.learning_rate)
+        past_t1 = state.round - theory.exploration_rounds(params.num_experts, params.learning_rate)  # in rounds
         exists = jnp.arange(dims.max_experts) < params.num_experts
         drives = signal_outputs(before.state)
         sets = expert_sets(before.state)
         clusters = state.pool.clusters
-        models_before = jnp.where(since <= 1, state.experts, before.begun)
-        drift = jnp.max(jnp.where(exists[:, None], jnp.abs(state.experts - models_before), 0))
-        chosen_sets = jnp.where(since <= 1, sets, before.sets)
+        # Later rounds are compared with round T1 + 1, where `past_t1` is 1.
+        models_at_begin = jnp.where(past_t1 <= 1, state.experts, before.begun)
+        drift = jnp.max(jnp.where(exists[:, None], jnp.abs(state.experts - models_at_begin), 0))
+        sets_at_begin = jnp.where(past_t1 <= 1, sets, before.sets)
         members = exists & set_of_task(before.state, info.task)
         is_outside = jnp.any(members) & ~jnp.any(members & info.chosen)
-        is_looked_at = before.state.terminated & (state.round <= before.rounds_open + WINDOW)
+        is_in_window = before.state.terminated & (state.round <= before.rounds_open + WINDOW)
         after = Tally(
             state=state,
-            begun=models_before,
-            sets=chosen_sets,
-            was_ordered=jnp.where(since == 1, is_ordered(drives, sets, exists, clusters), before.was_ordered),
-            probability_gap=jnp.where(since == 1, probability_gap(drives, exists, clusters), before.probability_gap),
-            is_stable=before.is_stable & (jnp.all((sets == chosen_sets) | ~exists) | (since <= 1)),
-            is_separated=before.is_separated & (is_separated(drives, chosen_sets, exists, clusters) | (since <= 1)),
+            begun=models_at_begin,
+            sets=sets_at_begin,
+            was_ordered=jnp.where(past_t1 == 1, is_ordered(drives, sets, exists, clusters), before.was_ordered),
+            probability_gap=jnp.where(past_t1 == 1, probability_gap(drives, exists, clusters), before.probability_gap),
+            is_stable=before.is_stable & (jnp.all((sets == sets_at_begin) | ~exists) | (past_t1 <= 1)),
+            is_separated=before.is_separated & (is_separated(drives, sets_at_begin, exists, clusters) | (past_t1 <= 1)),
             drift=jnp.maximum(before.drift, drift),
             rounds_open=before.rounds_open + ~before.state.terminated,
-            was_outside=before.was_outside | (is_looked_at & is_outside),
+            was_outside=before.was_outside | (is_in_window & is_outside),
         )
         return after, info
 
@@ -267,16 +269,20 @@ class PairedRoutes(NamedTuple):
 def system_beside_reduced(dims: Dims) -> System:
     """Return Algorithm 1 and `continual.reduced`, run on the same pool, tasks, features and perturbations."""
     plain = system(dims)
-    simpler = reduced.system(dims)
+    reduced_system = reduced.system(dims)
 
     def init(key: Key[Array, ""], params: Params) -> Paired:
-        return Paired(plain.init(key, params), simpler.init(key, params))
+        return Paired(plain.init(key, params), reduced_system.init(key, params))
 
     def step(key: Key[Array, ""], before: Paired, params: Params) -> tuple[Paired, PairedRoutes]:
         state, info = plain.step(key, before.state, params)
-        reduced_state, reduced_info = simpler.step(key, before.reduced, params)
+        reduced_state, reduced_info = reduced_system.step(key, before.reduced, params)
         routes = PairedRoutes(
-            info.task, info.expert, info.generalization_error, reduced_info.expert, reduced_info.generalization_error
+            task=info.task,
+            expert=info.expert,
+            generalization_error=info.generalization_error,
+            reduced_expert=reduced_info.expert,
+            reduced_error=reduced_info.generalization_error,
         )
         return Paired(state, reduced_state), routes
 
@@ -297,12 +303,12 @@ class Expecting(NamedTuple):
 def system_with_expected_costs(dims: Dims) -> System:
     """Return Algorithm 1 where locality costs are about (E|w_t - w_{t-1}|^2)^0.5, given the routes."""
 
-    def expected(move: Move, memory: Array, arrival: Arrival, params: Params) -> tuple[Array, Array]:
+    def expected_costs(move: Move, memory: Array, arrival: Arrival, params: Params) -> tuple[Array, Array]:
         del move, arrival, params
-        return memory, memory
+        return memory, memory  # `step` puts the costs of its round there
 
-    charging = Locality(expected, lambda dims: jnp.zeros(dims.max_experts))
-    base = system(dims, locality=charging)
+    locality = Locality(expected_costs, init=lambda dims: jnp.zeros(dims.max_experts))
+    base = system(dims, locality=locality)
     contraction = error_contraction(dims.num_features, dims.num_samples)
 
     def init(key: Key[Array, ""], params: Params) -> Expecting:
@@ -314,8 +320,8 @@ def system_with_expected_costs(dims: Dims) -> System:
         errors, projections, squared_moves = jax.vmap(
             lambda errors, projections: taught(before.pool, arrival.task, errors, projections, contraction)
         )(before.errors, before.projections)
-        charged = before.state._replace(memory=jnp.sqrt(squared_moves))
-        state, info = learn(charged, arrival, perturbation, params, locality=charging)
+        with_costs = before.state._replace(memory=jnp.sqrt(squared_moves))
+        state, info = learn(with_costs, arrival, perturbation, params, locality=locality)
         is_chosen = info.chosen[:, None]
         after = Expecting(
             state, jnp.where(is_chosen, errors, before.errors), jnp.where(is_chosen, projections, before.projections)
@@ -344,7 +350,7 @@ def system_with_endless_tally(dims: Dims, **parts: Any) -> System:
     def init(key: Key[Array, ""], params: Params) -> EndlessTally:
         state = plain.init(key, params)
         zero = jnp.zeros((), state.experts.dtype)
-        return EndlessTally(state, jnp.ones((), bool), zero, zero)
+        return EndlessTally(state, is_ordered=jnp.ones((), bool), own_gap=zero, other_gap=zero)
 
     def step(key: Key[Array, ""], before: EndlessTally, params: Params) -> tuple[EndlessTally, Info]:
         state, info = plain.step(key, before.state, params)
@@ -355,15 +361,14 @@ def system_with_endless_tally(dims: Dims, **parts: Any) -> System:
         is_apart = (sets[:, None] != sets[None, :]) & exists[:, None] & exists[None, :]
         gaps = jnp.abs(info.gate_outputs[:, None] - info.gate_outputs[None, :])
         other_gap = jnp.max(jnp.where(is_apart, gaps, 0))
-        past = state.round > theory.exploration_rounds(params.num_experts, params.learning_rate)
-        rounds_left = (
-            theory.termination_rounds(params.num_experts, params.learning_rate, params.truth_scale) - state.round
-        )
+        is_past_t1 = state.round > theory.exploration_rounds(params.num_experts, params.learning_rate)
+        last_round = theory.termination_rounds(params.num_experts, params.learning_rate, params.truth_scale)  # t_1
+        rounds_left = last_round - state.round
         share = jnp.where((rounds_left >= 0) & (rounds_left < WINDOW), 1 / WINDOW, 0)
-        ordered = is_ordered(drives, sets, exists, state.pool.clusters) | ~past | (rounds_left < 0)
+        has_order = is_ordered(drives, sets, exists, state.pool.clusters) | ~is_past_t1 | (rounds_left < 0)
         own_gap = before.own_gap + share * own_gap
         other_gap = before.other_gap + share * other_gap
-        return EndlessTally(state, before.is_ordered & ordered, own_gap, other_gap), info
+        return EndlessTally(state, before.is_ordered & has_order, own_gap=own_gap, other_gap=other_gap), info
 
     return System(init, step)
 
@@ -390,10 +395,10 @@ def is_separated(
 ) -> Bool[Array, ""]:
     """Return whether every expert's probability is larger for its set's signals than for others. Source: (33)."""
     logits = jnp.where(exists[:, None], drives, -jnp.inf)
-    probabilities = drives - jax.nn.logsumexp(logits, axis=0, keepdims=True)
+    logs = drives - jax.nn.logsumexp(logits, axis=0, keepdims=True)  # of probabilities
     is_own = sets[:, None] == clusters[None, :]
-    least = jnp.min(jnp.where(is_own, probabilities, jnp.inf), axis=1)
-    return jnp.all((least > jnp.max(jnp.where(is_own, -jnp.inf, probabilities), axis=1)) | ~exists)
+    least_own = jnp.min(jnp.where(is_own, logs, jnp.inf), axis=1)
+    return jnp.all((least_own > jnp.max(jnp.where(is_own, -jnp.inf, logs), axis=1)) | ~exists)
 
 
 def probability_gap(
@@ -410,8 +415,8 @@ def is_ordered(
 ) -> Bool[Array, ""]:
     """Return whether, for each signal, the gate outputs of its set are above all others. Source: (40)."""
     is_own = (sets[:, None] == clusters[None, :]) & exists[:, None]
-    least = jnp.min(jnp.where(is_own, drives, jnp.inf), axis=0)
-    return jnp.all(least > jnp.max(jnp.where(is_own | ~exists[:, None], -jnp.inf, drives), axis=0))
+    least_own = jnp.min(jnp.where(is_own, drives, jnp.inf), axis=0)
+    return jnp.all(least_own > jnp.max(jnp.where(is_own | ~exists[:, None], -jnp.inf, drives), axis=0))
 
 
 def set_gap(outputs: Float[Array, " M"], members: Bool[Array, " M"]) -> Float[Array, ""]:
@@ -427,12 +432,12 @@ def _diagnose(
     pool = before.pool
     exists = jnp.arange(state.experts.shape[0]) < params.num_experts
     members = exists & set_of_task(state, arrival.task)
-    row = functools.partial(select_row, index=info.expert)
+    row_of_expert = functools.partial(select_row, index=info.expert)
     truth = select_row(pool.truths, arrival.task)
-    expert = row(after.state.experts)
+    expert = row_of_expert(after.state.experts)
     signal = select_row(pool.signals, arrival.task)
     num_samples = arrival.features.shape[1]
-    expected = corrected.lemma_16(row(state.experts), truth, signal, pool.truths, num_samples)
+    expected = corrected.lemma_16(row_of_expert(state.experts), truth, signal, pool.truths, num_samples=num_samples)
     outputs = info.gate_outputs
     is_chosen = info.chosen
     highest = jnp.max(jnp.where(members, outputs, -jnp.inf))
@@ -451,7 +456,7 @@ def _diagnose(
         own_gap=set_gap(outputs, members),
         locality_gradient=locality_gradient,
         gradient_gap=gradient_gap,
-        distance_change=jnp.abs(jnp.sum((expert - truth) ** 2) - jnp.sum((row(after.explored) - truth) ** 2)),
+        distance_change=jnp.abs(jnp.sum((expert - truth) ** 2) - jnp.sum((row_of_expert(after.explored) - truth) ** 2)),
         step_error=jnp.mean(jnp.sum((expert[None, :] - pool.truths) ** 2, axis=1)),
         step_expected=jnp.mean(expected),
     )
@@ -461,12 +466,12 @@ def _gradients(
     arrival: Arrival, info: Info, exists: Bool[Array, " M"], costs: Costs
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
     probabilities = info.gate_probabilities
-    expert = info.chosen
-    slopes = jnp.sum(jnp.where(expert, probabilities, 0)) * (expert - probabilities)
-    moved = jnp.sum(costs.locality)
+    chosen = info.chosen
+    slopes = jnp.sum(jnp.where(chosen, probabilities, 0)) * (chosen - probabilities)
+    locality = jnp.sum(costs.locality)
     cost = jnp.sum(costs.locality) + jnp.sum(costs.balance)
-    largest = jnp.max(jnp.abs(jnp.sum(arrival.features, axis=1)))
-    gaps = jnp.abs(slopes - jnp.sum(jnp.where(expert, slopes, 0)))
-    return jnp.abs(moved) * largest * jnp.max(jnp.abs(slopes)), jnp.abs(cost) * largest * jnp.max(
-        jnp.where(exists, gaps, 0)
-    )
+    input_size = jnp.max(jnp.abs(jnp.sum(arrival.features, axis=1)))
+    gaps = jnp.abs(slopes - jnp.sum(jnp.where(chosen, slopes, 0)))
+    locality_gradient = jnp.abs(locality) * input_size * jnp.max(jnp.abs(slopes))
+    gradient_gap = jnp.abs(cost) * input_size * jnp.max(jnp.where(exists, gaps, 0))
+    return locality_gradient, gradient_gap

@@ -13,20 +13,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
-from moe_theory.continual import corrected, theory
+from moe_theory.continual import corrected, diagnostics, theory
 from moe_theory.continual.algorithm import Info, State, begin, system
-from moe_theory.continual.diagnostics import (
-    expert_sets,
-    system_beside_reduced,
-    system_with_diagnostics,
-    system_with_endless_tally,
-    system_with_gate_steps,
-    system_with_tally,
-    with_common_part,
-)
 from moe_theory.continual.params import ORDERS, SIGMA_0, Dims, Params, gate_drive, in_order
 from moe_theory.core import programs
 from moe_theory.core.batching import trailing_vmap
+from moe_theory.core.errors import enclosed
 from moe_theory.core.linear import ceil_to_rounds
 from moe_theory.core.random import normals, replicate_keys
 from moe_theory.core.routes import last_tasks
@@ -62,7 +54,7 @@ observe_metrics = fields(
     explored_loads="state.explored_visits",
 )
 observe_error = fields("info.generalization_error")
-observe_sets = fields(sets=lambda state, info: expert_sets(state))
+observe_sets = fields(sets=lambda state, info: diagnostics.expert_sets(state))
 observe_gate_span = fields(any_gap=gate_span)
 
 # Appendix A.2: N = 6 tasks, d = 10, s = 6. Experts are padded to an experiment's largest M, so that one program serves
@@ -118,8 +110,8 @@ def start_on_shared_pools(seed_key: Key[Array, ""], replicates: Int[Array, " B"]
         pool = draw_pool(key, SINGLE_DIMS.num_tasks, SINGLE_DIMS.num_features, params)
         return begin(SINGLE_DIMS, params, pool)
 
-    names = replicates.astype(jnp.uint32) % NUM_POOLS + np.uint32(2**31)
-    return trailing_vmap(start, is_batched=(True, False))(replicate_keys(seed_key, names), params)
+    owners = replicates.astype(jnp.uint32) % NUM_POOLS + np.uint32(2**31)  # replicates whose pools are taken
+    return trailing_vmap(start, is_batched=(True, False))(replicate_keys(seed_key, owners), params)
 
 
 SINGLE_EXPERT = Experiment(
@@ -154,7 +146,6 @@ HISTORY = Experiment(
     replicates=4096,
 )
 
-
 # Here a move's cost reveals most about the features: there is one sample besides the signal, and gates are strong.
 FEW_SAMPLES_DIMS = Dims(12, num_tasks=6, num_features=10, num_samples=2)
 FEW_SAMPLES = Experiment(
@@ -177,7 +168,6 @@ FEW_SAMPLES = Experiment(
     replicates=32768,
 )
 
-
 T2_POWER = 0.25  # power of sigma_0^-1 in T2 and t_1, for `stage_rounds`
 RETURN_POWER = 0.75  # power of sigma_0^-1 in t_2
 
@@ -196,9 +186,9 @@ FREE_ALPHA, FREE_GAMMA = (
 )
 # eta is O() too and decides how long T1 is. It is free where runs can be long enough.
 FREE_ETA = Order("learning_rate", recorded=ORDERS["learning_rate"][1], least=ORDERS["learning_rate"][1], most=0.75)
-FREE_NOISE = Scale("noise_scale", 0.01, 1.0, of="truth_scale")
-FREE_BETA = Scale("min_strength", 0.0, 1.0)
-FREE_LEVEL = Scale("noise_scale", 0.001, 0.3)
+FREE_NOISE = Scale("noise_scale", low=0.01, high=1.0, of="truth_scale")
+FREE_BETA = Scale("min_strength", low=0.0, high=1.0)
+FREE_LEVEL = Scale("noise_scale", low=0.001, high=0.3)
 FREE = (FREE_ALPHA, FREE_GAMMA, FREE_NOISE, FREE_BETA)
 FREE_AT_LEVEL = (FREE_ALPHA, FREE_GAMMA, FREE_LEVEL, FREE_BETA)  # where all cells have the same noise, or much noise
 
@@ -219,7 +209,7 @@ NOISE_SHARE = 0.25  # sigma_t / sigma_0 where the noise is small, as in Fig. 2
 
 
 def router_cell(scale: float, variant: str = "") -> str:
-    return f"sigma_0 = {scale}{variant and ', '}{variant}"
+    return f"sigma_0 = {scale}{enclosed(', ', variant)}"
 
 
 def router_rate_cell(rate: float) -> str:
@@ -229,7 +219,7 @@ def router_rate_cell(rate: float) -> str:
 
 
 def router_experts_cell(number: int, variant: str = "") -> str:
-    return f"M = {number}{variant and ', '}{variant}"
+    return f"M = {number}{enclosed(', ', variant)}"
 
 
 def router_params(scale: float, **changes: float) -> dict[str, float]:
@@ -258,7 +248,7 @@ _ROUTER_VARIANTS = {
 ROUTER_GRID = Experiment(
     name="router-grid",
     dims=ROUTER_DIMS,
-    system=system_with_gate_steps(ROUTER_DIMS),
+    system=diagnostics.system_with_gate_steps(ROUTER_DIMS),
     cells={
         router_cell(scale, variant): router_params(scale, **_ROUTER_VARIANTS[variant](scale))
         for variant, scale in itertools.product(_ROUTER_VARIANTS, ROUTER_SCALES)
@@ -283,7 +273,7 @@ _PERTURBATIONS = {"": {}, UNIFORM: {"perturbation_scale": UNIFORM_PERTURBATION}}
 ROUTER_EXPERT_GRID = Experiment(
     name="router-expert-grid",
     dims=ROUTER_EXPERT_DIMS,
-    system=system_with_gate_steps(ROUTER_EXPERT_DIMS),
+    system=diagnostics.system_with_gate_steps(ROUTER_EXPERT_DIMS),
     cells={
         router_experts_cell(number, variant): router_params(ROUTER_SCALE, num_experts=number, **changes)
         for (variant, changes), number in itertools.product(_PERTURBATIONS.items(), ROUTER_EXPERTS)
@@ -302,7 +292,7 @@ BY_EXPERTS, BY_EXPERTS_BLIND = (
 # which are those of Fig. 2 at its sigma_0. In every reading signals keep entries of order 1, and the ratio of noise to
 # truths is as in Fig. 2. Runs last beyond t_1.
 SPECIALIZATION_SCALES = (0.003125, 0.00625, 0.0125, 0.025)
-# M > N, where each task is a cluster of its own, and M < N, with K = 3
+# M > N, where each task is a cluster of its own, and M < N, with K = 3.
 MANY_EXPERTS = 12
 FEW_EXPERTS = 5
 SPECIALIZATION_DIMS = dataclasses.replace(FIGURE_2_DIMS, max_experts=MANY_EXPERTS)
@@ -312,13 +302,19 @@ def specialization_cell(num_experts: int, scale: float) -> str:
     return f"M = {num_experts}, sigma_0 = {scale}"
 
 
+def _num_clusters(num_experts: int) -> int:
+    if num_experts == MANY_EXPERTS:
+        return FIGURE_2_DIMS.num_tasks
+    return int(Params().num_clusters)
+
+
 def specialization_params(num_experts: int, scale: float) -> Overrides:
     """Return overrides with sigma_0 = `scale` and the orders of Algorithm 1's input line."""
     ratio = scale / SIGMA_0
     figure_2 = Params()
     return {
         "num_experts": num_experts,
-        "num_clusters": {MANY_EXPERTS: SPECIALIZATION_DIMS.num_tasks}.get(num_experts, figure_2.num_clusters),
+        "num_clusters": _num_clusters(num_experts),
         "truth_scale": scale,
         "signal_scale": 1 / scale,
         "cluster_spread": scale**1.5,
@@ -345,14 +341,13 @@ MANY_SMALLEST = tuple(MANY_CELLS)[:1]
 FEW_SMALLEST = tuple(FEW_CELLS)[:1]
 MANY_LARGEST = tuple(MANY_CELLS)[-1:]
 FEW_LARGEST = tuple(FEW_CELLS)[-1:]
-MANY_FIGURE_2, FEW_FIGURE_2 = (  # at Fig. 2's sigma_0
-    (specialization_cell(number, SIGMA_0),) for number in (MANY_EXPERTS, FEW_EXPERTS)
-)
+MANY_FIGURE_2 = (specialization_cell(MANY_EXPERTS, SIGMA_0),)
+FEW_FIGURE_2 = (specialization_cell(FEW_EXPERTS, SIGMA_0),)
 
 SPECIALIZATION = Experiment(
     name="specialization",
     dims=SPECIALIZATION_DIMS,
-    system=system_with_diagnostics(SPECIALIZATION_DIMS),
+    system=diagnostics.system_with_diagnostics(SPECIALIZATION_DIMS),
     cells=_specialization_cells(*SPECIALIZATION_SCALES, SIGMA_0, terminate=True),
     num_rounds=1200,
     record_every=1,
@@ -367,7 +362,7 @@ def without_termination(setting: SettingValues) -> Experiment:
         SPECIALIZATION,
         name="no-termination",
         dims=dims,
-        system=system_with_diagnostics(dims),
+        system=diagnostics.system_with_diagnostics(dims),
         cells=_specialization_cells(*SPECIALIZATION_SCALES, terminate=False),
         of=without_termination,
     )
@@ -397,7 +392,7 @@ def as_drawn(base: System) -> System:
 
 
 # Statements about the limit leave the signals open: orthogonal or nearly so, as in the readings, or at acute angles.
-FREE_SIGNALS = Choice("signals", {"of the reading": as_drawn, "with a part in common": with_common_part})
+FREE_SIGNALS = Choice("signals", {"of the reading": as_drawn, "with a part in common": diagnostics.with_common_part})
 
 
 def _limit(
@@ -419,42 +414,41 @@ def _limit(
     }
     needed = {cell: math.ceil(length(Params()._replace(**overrides))) for cell, overrides in cells.items()}
     of_few = [needed[specialization_cell(FEW_EXPERTS, scale)] for scale in scales[:-1]]
-    programs = sorted({max(needed.values()), *of_few})
-    lengths = {cell: next(program for program in programs if program >= least) for cell, least in needed.items()}
+    # Each cell has the shortest of a few lengths that suffices, so that cells share programs.
+    shared = sorted({max(needed.values()), *of_few})
+    lengths = {cell: next(length for length in shared if length >= least) for cell, least in needed.items()}
 
-    def of(setting: SettingValues) -> Experiment:
-        law = setting.get("signals", as_drawn)
+    def build(setting: SettingValues) -> Experiment:
+        change_signals = setting.get("signals", as_drawn)
         return Experiment(
             name=name,
             dims=SPECIALIZATION_DIMS,
-            system=law(system),
+            system=change_signals(system),
             cells=cells,
-            num_rounds=programs[-1],
+            num_rounds=shared[-1],
             record_every=record_every,
             observe=observe,
             replicates=replicates,
             tier=LIMIT_TIER,
             lengths=lengths,
             is_double=is_double,
-            of=of,
+            of=build,
             length_of=length,
         )
 
-    return over_scales(of({}), scales)
+    return over_scales(build({}), scales)
 
 
 def over_scales(experiment: Experiment, scales: Sequence[float]) -> tuple[Selection, Selection]:
-    many, few = (
-        experiment.over({specialization_cell(number, scale): scale for scale in scales})
-        for number in (MANY_EXPERTS, FEW_EXPERTS)
-    )
+    many = experiment.over({specialization_cell(MANY_EXPERTS, scale): scale for scale in scales})
+    few = experiment.over({specialization_cell(FEW_EXPERTS, scale): scale for scale in scales})
     return many, few
 
 
 LIMIT_MANY, LIMIT_FEW = _limit(
     "limit",
     LIMIT_SCALES,
-    system=system_with_tally(SPECIALIZATION_DIMS),
+    system=diagnostics.system_with_tally(SPECIALIZATION_DIMS),
     length=lambda params: (1 + PAST_T1_SHARE) * stage_rounds(params),
     record_every=LAST_ROUND,
     observe=observe_error,
@@ -464,7 +458,7 @@ LIMIT_MANY, LIMIT_FEW = _limit(
 # Runs whose gates learn forever last up to t_1, which is as long as T2 and is saved as a tally, or up to t_2.
 to_first_stage = functools.partial(
     _limit,
-    system=system_with_endless_tally(SPECIALIZATION_DIMS),
+    system=diagnostics.system_with_endless_tally(SPECIALIZATION_DIMS),
     length=lambda params: stage_rounds(params, T2_POWER),
     record_every=LAST_ROUND,
     observe=observe_gate_span,
@@ -515,7 +509,7 @@ def _coverage(name: str, members: int, setting: SettingValues, build: Callable[.
     scale = setting.get("sigma_0", COVERAGE_SCALE)
     sets = tasks // members
     needed = int(np.ceil(sets * np.log(sets / FAILURE)))
-    dims = Dims(needed, tasks, sets + 1, num_samples=6)
+    dims = Dims(needed, num_tasks=tasks, num_features=sets + 1, num_samples=6)
     params = limit_params(needed, scale) | {"num_clusters": sets}
     return Experiment(
         name=name,
@@ -545,7 +539,6 @@ COVERAGE = coverage({})
 COVERAGE_CLUSTERS = coverage_of_clusters({})
 FREE_COVERAGE = (FREE_ETA, *FREE, Choice("sigma_0", {"0.01": COVERAGE_SCALE, "0.001": 0.001}))
 
-
 # These runs show where experts specialise at all. The signals' scale sets the gate drive kappa in units of lambda.
 DRIVES = (0.01, 0.1, 1.0, 10.0, 100.0)  # kappa / lambda, on Fig. 2's pools
 
@@ -560,8 +553,7 @@ def drive_of(params: Params, dims: Dims = FIGURE_2_DIMS) -> float:
 
 
 def _drive_cells(num_experts: int) -> dict[str, Overrides]:
-    clusters = {MANY_EXPERTS: FIGURE_2_DIMS.num_tasks}.get(num_experts, Params().num_clusters)
-    overrides = {"num_experts": num_experts, "num_clusters": clusters}
+    overrides = {"num_experts": num_experts, "num_clusters": _num_clusters(num_experts)}
     return {
         f"M = {num_experts}, kappa / lambda = {ratio:g}": overrides
         | {"signal_scale": with_drive(Params()._replace(**overrides), ratio).signal_scale}
@@ -573,14 +565,13 @@ DRIVES_MANY, DRIVES_FEW = (tuple(_drive_cells(number)) for number in (MANY_EXPER
 DRIVE_GRID = Experiment(
     name="drive-grid",
     dims=SPECIALIZATION_DIMS,
-    system=system_beside_reduced(SPECIALIZATION_DIMS),
+    system=diagnostics.system_beside_reduced(SPECIALIZATION_DIMS),
     cells=_drive_cells(MANY_EXPERTS) | _drive_cells(FEW_EXPERTS),
     num_rounds=1000,
     record_every=1,
     observe=observe_info,
     replicates=4096,
 )
-
 
 # Appendix A.7 has four thresholds of termination, and the perturbation lambda equals the third.
 THRESHOLD_POWERS = (0.75, 1.0, 1.25, 1.5)  # Gamma = sigma_0^power
@@ -648,7 +639,7 @@ def bounds_of(run: Run, dims: Dims, theorem: Callable[..., theory.Bound] = theor
     return theorem(gaps_of(run), ratio, *loads_of(run), run.rounds[:, None])
 
 
-def printed(
+def printed_metric(
     name: str, *rounds: int, form: Callable[..., theory.Bound] = theory.theorem_1
 ) -> Callable[[Run], np.ndarray]:
     """Return a theorem's values of a metric at recorded rounds, for Fig. 2's sizes (V, B)."""
@@ -681,7 +672,7 @@ def given_routes_of(run: Run) -> corrected.Exact:
     return corrected.given_routes(run.state.pool, run.dims.num_samples, run.records.task, run.records.expert)
 
 
-def expected(name: str, *rounds: int) -> Callable[[Run], np.ndarray]:
+def expected_metric(name: str, *rounds: int) -> Callable[[Run], np.ndarray]:
     """Return a metric's expectation after some rounds, given tasks and routes (V, B)."""
     return lambda run: getattr(given_routes_of(run), name)[np.array(rounds) - 1]
 
@@ -692,12 +683,12 @@ def effective_experts(loads: Float[np.ndarray, "R M B"]) -> Float[np.ndarray, "R
     return np.exp(-np.sum(shares * np.log(np.where(shares > 0, shares, 1)), axis=1))
 
 
-def recorded(run: Run, name: str, first: int, last: int) -> np.ndarray:
+def from_to(run: Run, name: str, first: int, last: int) -> np.ndarray:
     return getattr(run.records, name)[first - 1 : last].astype(np.float64)
 
 
-def explored(run: Run, name: str) -> np.ndarray:
-    return recorded(run, name, 1, stage_rounds(run.params))
+def up_to_t1(run: Run, name: str) -> np.ndarray:
+    return from_to(run, name, first=1, last=stage_rounds(run.params))
 
 
 def metric(name: str, *rounds: int) -> Callable[[Run], np.ndarray]:
@@ -717,7 +708,7 @@ def at_rounds(*rounds: int) -> list[str]:
 
 
 def by_rounds(experiment: Experiment, cell: str, *rounds: int) -> Selection:
-    return Selection(experiment, (cell,), tuple(at_rounds(*rounds)))
+    return Selection(experiment, cells=(cell,), labels=tuple(at_rounds(*rounds)))
 
 
 def router_learning(run: Run) -> slice:
@@ -747,7 +738,7 @@ def repeats_of(run: Run) -> np.ndarray:
 def noise_sums(run: Run) -> Float[np.ndarray, "B 2 d"]:
     """Return sums over the s - 1 noise columns of two feature matrices."""
     shape = (2, ROUTER_DIMS.num_features, ROUTER_DIMS.num_samples - 1)
-    columns = draws_of(run, math.prod(shape), 5, normals)
+    columns = draws_of(run, math.prod(shape), stream=5, law=normals)
     return float(run.params.noise_scale) * columns.reshape(-1, *shape).sum(axis=-1)
 
 
@@ -759,10 +750,11 @@ def gate_output_pairs(run: Run) -> Float[np.ndarray, "B 2 M"]:
     """Return the gate outputs of two arrivals of one cluster, or of one task, by round T's gates."""
     params = run.params
     num_tasks = ROUTER_DIMS.num_tasks
-    units = draws_of(run, 3, 6)
+    units = draws_of(run, 3, stream=6)
     first = np.minimum((units[:, 0] * num_tasks).astype(int), num_tasks - 1)
-    pair = np.stack([first, (first + int(params.num_clusters)) % num_tasks], axis=1)  # task n is in cluster n mod K
-    signals = np.moveaxis(run.state.pool.signals, -1, 0).astype(np.float64)[np.arange(len(pair))[:, None], pair]
+    second = (first + int(params.num_clusters)) % num_tasks  # task n is in cluster n mod K
+    pool_signals = np.moveaxis(run.state.pool.signals, -1, 0).astype(np.float64)
+    signals = pool_signals[np.arange(len(first))[:, None], np.stack([first, second], axis=1)]
     most = float(params.max_strength)
     least = float(params.min_strength)
     strengths = most - (most - least) * units[:, 1:]

@@ -11,14 +11,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
-from moe_theory.continual import experiments, theory
+from moe_theory.continual import diagnostics, experiments, theory
 from moe_theory.continual.algorithm import State, balance_cost, draw, perturbed, system
-from moe_theory.continual.diagnostics import (
-    system_with_diagnostics,
-    system_with_endless_tally,
-    system_with_expected_costs,
-    system_with_tally,
-)
 from moe_theory.continual.params import SIGMA_0, Dims, Params
 from moe_theory.core.random import normals
 from moe_theory.core.system import System, fields
@@ -27,10 +21,10 @@ from moe_theory.verification import Experiment
 from moe_theory.verification.claim import Overrides, Selection
 
 TIER = "interventions"  # which a quick check skips
-ALONG = {"signal_law": PROPORTIONAL}
-AS_DEFAULT = ALONG | {"signal_scale": 1 / SIGMA_0, "cluster_spread": SIGMA_0**1.5}  # the default reading
-UNTIL = 20  # rounds without the auxiliary loss
-BLIND = {"perturbation_scale": experiments.UNIFORM_PERTURBATION}
+ALONG_TRUTHS = {"signal_law": PROPORTIONAL}
+AS_DEFAULT = ALONG_TRUTHS | {"signal_scale": 1 / SIGMA_0, "cluster_spread": SIGMA_0**1.5}  # the default reading
+ROUNDS_WITHOUT_BALANCE = 20  # the first rounds, without the auxiliary loss
+BLIND = {"perturbation_scale": experiments.UNIFORM_PERTURBATION}  # far above all outputs, so that routing ignores tasks
 
 
 def by_kind(
@@ -55,6 +49,7 @@ def by_kind_past_exploration(
 def by_habit(
     outputs: Float[Array, " M"], perturbation: Float[Array, " M"], state: Any, arrival: Arrival, params: Params
 ) -> Float[Array, " M"]:
+    """Return scores by which the first expert learns every task."""
     del outputs, state, arrival, params
     return -jnp.arange(perturbation.shape[0], dtype=perturbation.dtype)
 
@@ -77,7 +72,7 @@ def without_signal(
 
 def later_balance_cost(visits: Int[Array, " M"], time: Int[Array, ""], params: Params) -> Float[Array, " M"]:
     """Return the auxiliary loss's cost (7), or 0 in the first rounds."""
-    return jnp.where(time > UNTIL, balance_cost(visits, time, params), 0)
+    return jnp.where(time > ROUNDS_WITHOUT_BALANCE, balance_cost(visits, time, params), 0)
 
 
 def apart(base: System) -> System:
@@ -86,16 +81,16 @@ def apart(base: System) -> System:
     An expert's output is sigma_0^0.5 for its own type's signals, and 0 for others.
     """
 
-    def gates(key: Key[Array, ""], state: State, params: Params) -> Float[Array, "M d"]:
+    def gates_apart(key: Key[Array, ""], state: State, params: Params) -> Float[Array, "M d"]:
         del key
         clusters = state.pool.clusters
         signals = state.pool.signals
-        is_of = (clusters[None, :] == jnp.arange(clusters.shape[0])[:, None]).astype(signals.dtype)
-        of_kinds = is_of @ signals / jnp.maximum(jnp.sum(is_of, axis=1, keepdims=True), 1)
+        is_member = (clusters[None, :] == jnp.arange(clusters.shape[0])[:, None]).astype(signals.dtype)
+        mean_signals = is_member @ signals / jnp.maximum(jnp.sum(is_member, axis=1, keepdims=True), 1)
         kinds = jnp.arange(state.gates.shape[0]) % (jnp.max(clusters) + 1)
-        return params.truth_scale**0.5 * jnp.linalg.pinv(of_kinds).T[kinds]
+        return params.truth_scale**0.5 * jnp.linalg.pinv(mean_signals).T[kinds]
 
-    return _begun(base, gates)
+    return _with_start(base, gates_apart)
 
 
 def unexplored(base: System) -> System:
@@ -104,22 +99,26 @@ def unexplored(base: System) -> System:
     Experts are 0, and gates are random, sum to 0 and are of size sigma_0^2.
     """
 
-    def gates(key: Key[Array, ""], state: State, params: Params) -> Float[Array, "M d"]:
+    def random_gates(key: Key[Array, ""], state: State, params: Params) -> Float[Array, "M d"]:
         exists = (jnp.arange(state.gates.shape[0]) < params.num_experts)[:, None]
         draws = normals(jax.random.fold_in(key, 1), state.gates.size, state.gates.dtype).reshape(state.gates.shape)
         mean = jnp.sum(jnp.where(exists, draws, 0), axis=0) / params.num_experts
         return jnp.where(exists, params.truth_scale**2 * (draws - mean), 0)
 
-    return _begun(base, gates, lambda params: theory.exploration_rounds(params.num_experts, params.learning_rate))
+    def t1(params: Params) -> Any:
+        return theory.exploration_rounds(params.num_experts, params.learning_rate)
+
+    return _with_start(base, random_gates, t1)
 
 
-def _begun(base: System, gates: Callable[..., Array], rounds: Callable[[Params], Any] = lambda params: 0) -> System:
-
+def _with_start(
+    base: System, make_gates: Callable[..., Array], rounds_done: Callable[[Params], Any] = lambda params: 0
+) -> System:
     def init(key: Key[Array, ""], params: Params) -> Any:
         tally = base.init(key, params)
-        start_gates = gates(key, tally.state, params).astype(tally.state.gates.dtype)
-        state = tally.state._replace(gates=start_gates, round=jnp.asarray(rounds(params), tally.state.round.dtype))
-        return tally._replace(state=state)
+        gates = make_gates(key, tally.state, params).astype(tally.state.gates.dtype)
+        time = jnp.asarray(rounds_done(params), tally.state.round.dtype)
+        return tally._replace(state=tally.state._replace(gates=gates, round=time))
 
     return System(init, base.step)
 
@@ -134,7 +133,7 @@ def variant(
     """Return an experiment, or some of its cells, with parameters that depend on sigma_0 and other fields changed."""
     overrides_of = {cell: experiment.cells[cell] for cell in cells or experiment.cells}
     changed = {
-        cell: {**overrides, **ALONG, **changes(overrides.get("truth_scale", SIGMA_0))}
+        cell: {**overrides, **ALONG_TRUTHS, **changes(overrides.get("truth_scale", SIGMA_0))}
         for cell, overrides in overrides_of.items()
     }
     return dataclasses.replace(experiment, name=name, cells=changed, tier=TIER, of=None, **about)
@@ -153,23 +152,25 @@ EXPECTED_COSTS = dataclasses.replace(
     experiments.FEW_SAMPLES,
     name="few-samples-expected-costs",
     tier=TIER,
-    system=system_with_expected_costs(experiments.FEW_SAMPLES_DIMS),
+    system=diagnostics.system_with_expected_costs(experiments.FEW_SAMPLES_DIMS),
 )
 
 LIMIT, ENDLESS = (selection.experiment for selection in (experiments.LIMIT_MANY, experiments.ENDLESS_MANY))
-ALL_APART = apart(system_with_tally(LIMIT.dims))
+ALL_APART = apart(diagnostics.system_with_tally(LIMIT.dims))
 QUIET_MANY, QUIET_FEW = over_limit(variant(LIMIT, "limit-quiet", small_alpha))
 APART_MANY, APART_FEW = over_limit(variant(LIMIT, "limit-apart", system=ALL_APART))
 QUIET_APART_MANY, QUIET_APART_FEW = over_limit(variant(LIMIT, "limit-quiet-apart", small_alpha, system=ALL_APART))
 AT_ONCE_MANY, AT_ONCE_FEW = over_limit(
-    variant(LIMIT, "limit-at-once", system=system_with_tally(LIMIT.dims, fit=whole_truth))
+    variant(LIMIT, "limit-at-once", system=diagnostics.system_with_tally(LIMIT.dims, fit=whole_truth))
 )
-UNEXPLORED = over_limit(variant(LIMIT, "limit-unexplored", system=unexplored(system_with_tally(LIMIT.dims))))
+UNEXPLORED = over_limit(
+    variant(LIMIT, "limit-unexplored", system=unexplored(diagnostics.system_with_tally(LIMIT.dims)))
+)
 OPEN = over_limit(variant(LIMIT, "limit-open", experiments.endless))
 TINY = over_limit(variant(LIMIT, "limit-tiny", lambda scale: {"termination_threshold": scale**6}))
-HABIT = over_limit(variant(LIMIT, "limit-habit", system=system_with_tally(LIMIT.dims, router=by_habit)))
+HABIT = over_limit(variant(LIMIT, "limit-habit", system=diagnostics.system_with_tally(LIMIT.dims, router=by_habit)))
 ENDLESS_APART_MANY, ENDLESS_APART_FEW = experiments.over_scales(
-    variant(ENDLESS, "endless-apart", system=apart(system_with_endless_tally(ENDLESS.dims))),
+    variant(ENDLESS, "endless-apart", system=apart(diagnostics.system_with_endless_tally(ENDLESS.dims))),
     experiments.T1_LIMIT_SCALES,
 )
 STILL_MANY, STILL_FEW = experiments.over_scales(
@@ -185,13 +186,13 @@ LEARNING = experiments.SPECIALIZATION
 LEARNING_DIMS = experiments.SPECIALIZATION_DIMS
 LEARNING_CELLS = (*experiments.MANY_SMALLEST, *experiments.FEW_CELLS)
 LEARNED_APART = variant(
-    LEARNING, "learning-apart", cells=LEARNING_CELLS, system=apart(system_with_diagnostics(LEARNING_DIMS))
+    LEARNING, "learning-apart", cells=LEARNING_CELLS, system=apart(diagnostics.system_with_diagnostics(LEARNING_DIMS))
 )
 LEARNED_AT_ONCE = variant(
     LEARNING,
     "learning-at-once",
     cells=LEARNING_CELLS,
-    system=system_with_diagnostics(LEARNING_DIMS, fit=whole_truth),
+    system=diagnostics.system_with_diagnostics(LEARNING_DIMS, fit=whole_truth),
 )
 
 # These last up to T1, as (42) requires.
@@ -247,7 +248,7 @@ FIGURE_2_LONG = variant(
     (experiments.cell_name(10), experiments.cell_name(20)),
 )
 FIGURE_2_BELOW = variant(FIGURE_2, "figure-2-below", lambda scale: AS_DEFAULT, (experiments.SINGLE, experiments.FEW))
-JUST_ABOVE = 7, 14  # experts: the first number above N = 6, and twice as many
+JUST_ABOVE = (7, 14)  # experts: the first number above N = 6, and twice as many
 FIGURE_2_ABOVE = dataclasses.replace(
     FIGURE_2,
     name="figure-2-above",

@@ -46,10 +46,10 @@ def record_arrival(
     total_change = jnp.sum(served * jnp.sum(change * (2 * (before - centres) + change), axis=1))
     total_change = jnp.where(jnp.any(chosen), total_change, jnp.nan)
     weights = jnp.sum(chosen, axis=0) / jnp.maximum(jnp.sum(chosen), 1)
-    total = metrics.served + weights.astype(truth.dtype)
-    shift = weights / jnp.where(total > 0, total, 1)
+    served_after = metrics.served + weights.astype(truth.dtype)
+    shift = weights / jnp.where(served_after > 0, served_after, 1)
     return Metrics(
-        served=total,
+        served=served_after,
         centres=metrics.centres + shift[:, None] * (truth[None, :] - metrics.centres),
         forgotten=metrics.forgotten + total_change,
         remaining=metrics.remaining + total_change + error,

@@ -20,40 +20,24 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from moe_theory.core import constraints
-from moe_theory.core.constraints import (
-    LARGEST_STEP,
-    AtMost,
-    Count,
-    Flag,
-    NonNegative,
-    PaddedTo,
-    Real,
-    Scale,
-    Size,
-    Within,
-)
+from moe_theory.core import constraints, tasks
+from moe_theory.core.constraints import AtMost, Count, Flag, NonNegative, PaddedTo, Real, Scale, Size
 from moe_theory.core.errors import with_known_names
 from moe_theory.core.papers import Reading
-from moe_theory.core.tasks import (
-    INDEPENDENT,
-    ORTHOGONAL,
-    PROPORTIONAL,
-    SignalLaw,
-    mean_norm,
-    mean_square_strength,
-    require_orthogonal,
-    truth_deviation,
-)
+from moe_theory.core.tasks import INDEPENDENT, ORTHOGONAL, PROPORTIONAL, SignalLaw
 
 SIGMA_0 = 0.4  # the deviation sigma_0 of Fig. 2 (Appendix A.2), from which several defaults follow
 
 DISTINCT = "a task is learned by distinct experts"
 
 GateStep = Annotated[
-    Real, Within(0, open_low=True, why="at 0 the exploration T1 = ceil(M / eta) never ends"), LARGEST_STEP
+    Real,
+    constraints.Within(0, open_low=True, why="at 0 the exploration T1 = ceil(M / eta) never ends"),
+    constraints.LARGEST_STEP,
 ]
-Power = Annotated[Real, Within(0, open_low=True, why="a distance to the power 0 measures nothing; (6) has 1")]
+Power = Annotated[
+    Real, constraints.Within(0, open_low=True, why="a distance to the power 0 measures nothing; (6) has 1")
+]
 LeastStrength = Annotated[Scale, AtMost("max_strength", "beta_t is uniform between them")]
 
 
@@ -132,7 +116,7 @@ class Params(NamedTuple):
 def check_params(dims: Dims, params: Params) -> None:
     values = constraints.check(params, dims)
     num_signals = np.minimum(dims.num_tasks, values.get("num_clusters", 1))
-    require_orthogonal(values.get("signal_law", PROPORTIONAL), num_signals, dims.num_features)
+    tasks.require_orthogonal(values.get("signal_law", PROPORTIONAL), num_signals, dims.num_features)
 
 
 # The readings by name. The defaults of `Params` are the first.
@@ -177,15 +161,15 @@ def gate_drive(params: Params, num_features: int, num_tasks: int | None = None) 
         >>> continual.gate_drive(params._replace(learning_rate=0.5), 10) / continual.gate_drive(params, 10)
         2.0
     """
-    deviation = truth_deviation(params)
+    deviation = tasks.truth_deviation(params)
     has_clusters = num_tasks is None or params.num_clusters < num_tasks
     spread = float(params.cluster_spread) if has_clusters else 0.0
     signal_deviation = math.hypot(deviation, spread)
     signal_entry = params.signal_scale * (signal_deviation if params.signal_law == PROPORTIONAL else deviation)
-    strength_squared = mean_square_strength(float(params.min_strength), float(params.max_strength))
+    strength_squared = tasks.mean_square_strength(float(params.min_strength), float(params.max_strength))
     return float(
         params.learning_rate
-        * mean_norm(signal_deviation, num_features)
+        * tasks.mean_norm(signal_deviation, num_features)
         * num_features
         * signal_entry**2
         * strength_squared

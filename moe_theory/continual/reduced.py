@@ -115,7 +115,7 @@ def learn(state: State, arrival: Arrival, perturbation: Float[Array, " M"], para
     contraction = error_contraction(*arrival.features.shape)
     is_task = jnp.arange(state.pool.truths.shape[0]) == arrival.task
 
-    def experts(routing: Routing) -> Learned:
+    def learn_task(routing: Routing) -> Learned:
         is_chosen = routing.masks[0]
         errors, projections, squared_move = taught_to(
             is_chosen, state.pool, arrival.task, state.errors, projections=state.projections, contraction=contraction
@@ -124,5 +124,6 @@ def learn(state: State, arrival: Arrival, perturbation: Float[Array, " M"], para
         return Learned(state._replace(errors=errors, projections=projections, arrivals=arrivals), squared_move[None])
 
     gate_input = jnp.sum(arrival.features, axis=1)
-    after, routing, _ = advance(state, gate_input, perturbation, arrival=arrival, params=params, experts=experts)
-    return after, Info(arrival.task, routing.ranked[0], jnp.sum(after.arrivals * after.errors) / after.round)
+    after, routing, _ = advance(state, gate_input, perturbation, arrival=arrival, params=params, experts=learn_task)
+    mean_error = jnp.sum(after.arrivals * after.errors) / after.round
+    return after, Info(arrival.task, expert=routing.ranked[0], generalization_error=mean_error)

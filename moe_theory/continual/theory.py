@@ -28,7 +28,6 @@ __all__ = [
 ]  # fmt: skip
 __dir__ = __all__.copy  # the names that `dir` shows, without imports
 
-
 FORMS = ("printed", "appendix")  # forms of `theorem_2`
 
 Amount = Annotated[Float[ArrayLike, "*batch"], Within(low=0, open_low=True)]
@@ -226,11 +225,12 @@ def lemma_16(
         >>> theory.lemma_16(np.array([[0]]), np.array([[0]]), np.array([[[3.0], [4.0]]]), ratio=0.5).tolist()
         [12.5]
     """
-    met = np.take_along_axis(truths, tasks[:, None, :], axis=0)
-    together = experts[:, None] == experts[None, :]
-    loads = together.sum(axis=1)
-    later = np.triu(np.ones(together.shape[:2]), 1)[:, :, None] * together
-    weights = (1 - ratio) * ratio ** later.sum(axis=1)  # weight of the arrival in row l, which has L - l successors
-    distances = np.sum((met[:, None] - met[None, :]) ** 2, axis=2)
-    errors = ratio**loads * np.sum(met**2, axis=1) + np.sum(together * weights[:, None] * distances, axis=0)
+    own_truths = np.take_along_axis(truths, tasks[:, None, :], axis=0)
+    share_expert = experts[:, None] == experts[None, :]
+    loads = share_expert.sum(axis=1)
+    successors = np.triu(np.ones(share_expert.shape[:2]), 1)[:, :, None] * share_expert
+    weights = (1 - ratio) * ratio ** successors.sum(axis=1)  # of the l-th of L arrivals, which has L - l successors
+    distances = np.sum((own_truths[:, None] - own_truths[None, :]) ** 2, axis=2)
+    norms = np.sum(own_truths**2, axis=1)
+    errors = ratio**loads * norms + np.sum(share_expert * weights[:, None] * distances, axis=0)
     return errors.mean(axis=0)

@@ -22,25 +22,13 @@ from moe_theory.core.parts import of_parts
 from moe_theory.core.random import with_own_key
 from moe_theory.core.system import System
 from moe_theory.core.tasks import Pool, check_arrival, check_pool, streamed
-from moe_theory.edge import delays
+from moe_theory.edge import delays, servers
 from moe_theory.edge.arrivals import Arrival, check_execution, draw, draw_execution, draw_pool
 from moe_theory.edge.delays import Law
 from moe_theory.edge.params import Dims, Params, check_params, require_whole_rounds
 from moe_theory.edge.policies import Policy, adaptive, check_policy
-from moe_theory.edge.servers import (
-    DROPPED,
-    FREE,
-    NONE,
-    Assignment,
-    Servers,
-    existing,
-    is_misrouted,
-    offer,
-    one_task_each,
-    open_round,
-    specialty,
-)
-from moe_theory.edge.several import Refit, no_refit, several_tasks_each
+from moe_theory.edge.servers import DROPPED, FREE, NONE, Assignment, Servers, is_misrouted
+from moe_theory.edge.several import Refit, empty_refit, several_tasks_each
 
 # Draws a round: (key, dims, state, params) -> its pool and its arrival.
 Stream = Callable[[Key[Array, ""], Dims, Any, Params], tuple[Pool, Arrival]]
@@ -148,11 +136,11 @@ def system(
         own_policy = with_own_key(policy, key)
         return learn(state._replace(pool=pool), arrival, params, own_policy, dims=dims, fit=fit, locality=locality)
 
-    return System(_drawn(dims, execution, locality), step)
+    return System(_initializer(dims, execution, locality), step)
 
 
-@functools.lru_cache  # no policy changes the initial state
-def _drawn(dims: Dims, execution: Law, locality: Locality | None) -> Callable[..., State]:
+@functools.lru_cache  # no policy changes the initial state, so all policies share one function, compiled once
+def _initializer(dims: Dims, execution: Law, locality: Locality | None) -> Callable[..., State]:
     def init(key: Key[Array, ""], params: Params) -> State:
         check_params(dims, params)
         check_execution(execution)
@@ -165,7 +153,7 @@ def _drawn(dims: Dims, execution: Law, locality: Locality | None) -> Callable[..
     return init
 
 
-def _positions_of(num_servers: int, positions: Float[Numbers, "M 2"] | None) -> Float[Numbers, "M 2"]:
+def _checked_positions(num_servers: int, positions: Float[Numbers, "M 2"] | None) -> Float[Numbers, "M 2"]:
     if positions is None:
         return delays.even_map(num_servers)
     if np.shape(positions) != (num_servers, 2):
@@ -206,36 +194,36 @@ def begin(
     check_pool(dims.num_tasks, dims.num_features, pool)
     _check_delays("execution_delay", execution_delay, (dims.max_experts,), dims.max_delay)
     dtype = jnp.result_type(float)
-    experts = dims.max_experts
-    slots = dims.num_slots
-    zeros = jnp.zeros((experts, dims.num_features), dtype)
-    count = jnp.zeros((), jnp.int32)
-    vectors = jnp.zeros((slots, dims.num_features), dtype)
-    return State(
+    num_slots = dims.num_slots
+    server_zeros = jnp.zeros((dims.max_experts, dims.num_features), dtype)
+    slot_zeros = jnp.zeros((num_slots, dims.num_features), dtype)
+    state = State(
         pool=Pool(jnp.asarray(pool.truths, dtype), jnp.asarray(pool.signals, dtype), jnp.asarray(pool.clusters)),
-        positions=jnp.asarray(_positions_of(experts, positions), dtype),
+        positions=jnp.asarray(_checked_positions(dims.max_experts, positions), dtype),
         execution_delay=jnp.asarray(execution_delay, jnp.int32),
-        experts=zeros,
-        gates=zeros,
-        gate_step=zeros,
-        busy_until=jnp.zeros(experts, jnp.int32),
-        visits=jnp.zeros(experts, jnp.int32),
-        dropped=count,
-        misrouted=count,
-        residuals=zeros,
+        experts=server_zeros,
+        gates=server_zeros,
+        gate_step=server_zeros,
+        busy_until=jnp.zeros(dims.max_experts, jnp.int32),
+        visits=jnp.zeros(dims.max_experts, jnp.int32),
+        dropped=jnp.zeros((), jnp.int32),
+        misrouted=jnp.zeros((), jnp.int32),
+        residuals=server_zeros,
         squared_error=jnp.zeros((), dtype),
-        round=count,
-        pending_server=jnp.full(slots, FREE, jnp.int32),
-        pending_task=jnp.zeros(slots, jnp.int32),
-        pending_serial=jnp.zeros(slots, jnp.int32),
-        pending_until=jnp.zeros(slots, jnp.int32),
-        pending_change=vectors if dims.slots_per_server > 1 else zeros,
-        pending_norm=jnp.zeros(slots, dtype),
-        pending_input=vectors,
-        pending_slopes=jnp.zeros((slots, experts), dtype),
-        refit=no_refit(dims, dtype) if dims.slots_per_server > 1 else None,
-        memory=locality and locality.init(dims),
+        round=jnp.zeros((), jnp.int32),
+        pending_server=jnp.full(num_slots, FREE, jnp.int32),
+        pending_task=jnp.zeros(num_slots, jnp.int32),
+        pending_serial=jnp.zeros(num_slots, jnp.int32),
+        pending_until=jnp.zeros(num_slots, jnp.int32),
+        pending_change=server_zeros,
+        pending_norm=jnp.zeros(num_slots, dtype),
+        pending_input=slot_zeros,
+        pending_slopes=jnp.zeros((num_slots, dims.max_experts), dtype),
+        memory=None if locality is None else locality.init(dims),
     )
+    if dims.slots_per_server > 1:
+        state = state._replace(pending_change=slot_zeros, refit=empty_refit(dims, dtype))
+    return state
 
 
 def on_pool(
@@ -275,7 +263,7 @@ def on_pool(
         del key
         state = begin(dims, params, pool, execution_delay=execution_delay, positions=positions, locality=locality)
         for transfer_delay in (params.min_transfer_delay, params.max_transfer_delay):
-            _check_totals(transfer_delay, execution_delay, params, dims.max_delay)
+            _check_total_delays(transfer_delay, execution_delay, params, longest=dims.max_delay)
         return state
 
     return System(init, random_pool_system.step)
@@ -322,10 +310,11 @@ def learn(
     """
     check_policy(policy)
     arrival = _check_round(state, arrival, params, dims=dims, fit=fit, locality=locality)
-    servers = _servers(dims, fit, locality)
-    ready, finished, change_norms = open_round(state, params, servers)
+    own_servers = _choose_servers(dims, fit, locality)
+    ready, finished, change_norms = servers.open_round(state, params, own_servers)
 
-    after, task = offer(ready, arrival, jnp.sum(arrival.features, axis=1), params, policy=policy, servers=servers)
+    gate_input = jnp.sum(arrival.features, axis=1)
+    after, task = servers.offer(ready, arrival, gate_input, params, policy=policy, servers=own_servers)
     after = after._replace(dropped=after.dropped + (task.server == DROPPED))
     info = _observe_round(
         state, ready, after, arrival, params, task=task, finished=finished, change_norms=change_norms, dims=dims
@@ -345,35 +334,38 @@ def _observe_round(
     change_norms: Float[Array, " S"],
     dims: Dims | None,
 ) -> Info:
-    exists = existing(before, params)
-    idle = exists & (ready.busy_until <= ready.round)
+    exists = servers.existing(before, params)
+    is_idle = exists & (ready.busy_until <= ready.round)
     outputs = gating.gate_outputs(after.gates, jnp.sum(arrival.features, axis=1))
-    specialists = exists & (jax.vmap(lambda gate: specialty(after, gate))(after.gates) == arrival.task)
+    specialties = jax.vmap(lambda gate: servers.specialty(after, gate))(after.gates)
+    is_specialist = exists & (specialties == arrival.task)
     return Info(
         task=arrival.task,
         truth=arrival.truth,
         expert=task.server,
         delay=task.delay,
         wait=task.wait,
-        num_busy=jnp.sum(exists & ~idle, dtype=jnp.int32),
-        num_idle=jnp.sum(idle, dtype=jnp.int32),
+        num_busy=jnp.sum(exists & ~is_idle, dtype=jnp.int32),
+        num_idle=jnp.sum(is_idle, dtype=jnp.int32),
         num_completed=jnp.sum(finished, dtype=jnp.int32),
         completed_task=jnp.where(finished, before.pending_task, NONE),
         completed_change=jnp.sum(change_norms),
         gate_outputs=outputs,
         gate_probabilities=gating.gate_probabilities(outputs, exists),
         is_misrouted=is_misrouted(after, task.server, arrival.task),
-        num_specialists=jnp.sum(specialists, dtype=jnp.int32),
-        specialist_exists=jnp.any(specialists),
-        specialist_idle=jnp.any(specialists & idle),
+        num_specialists=jnp.sum(is_specialist, dtype=jnp.int32),
+        specialist_exists=jnp.any(is_specialist),
+        specialist_idle=jnp.any(is_specialist & is_idle),
         dropped=after.dropped,
         generalization_error=generalization_error(after),
         generalization_error_flushed=generalization_error_flushed(after, dims),
     )
 
 
-def _servers(dims: Dims | None, fit: Fit = minimum_norm, locality: Locality | None = None) -> Servers:
-    return one_task_each(fit, locality) if dims is None or dims.slots_per_server == 1 else several_tasks_each(dims)
+def _choose_servers(dims: Dims | None, fit: Fit = minimum_norm, locality: Locality | None = None) -> Servers:
+    if dims is None or dims.slots_per_server == 1:
+        return servers.one_task_each(fit, locality)
+    return several_tasks_each(dims)
 
 
 def generalization_error(state: State) -> Float[Array, ""]:
@@ -394,7 +386,7 @@ def generalization_error_flushed(state: State, dims: Dims | None = None) -> Floa
     """
     if dims is None:
         _require_no_dims(state)
-    flushed, _ = _servers(dims).complete(state, state.pending_server != FREE)
+    flushed, _ = _choose_servers(dims).complete(state, state.pending_server != FREE)
     return flushed.squared_error / jnp.maximum(jnp.sum(state.visits), 1)
 
 
@@ -403,25 +395,28 @@ def _check_round(
 ) -> Arrival:
     (max_experts, num_features) = state.experts.shape
     num_tasks = state.pool.truths.shape[0]
-    features = np.shape(arrival.features)
-    if len(features) != 2 or features[0] != num_features:
+    features_shape = np.shape(arrival.features)
+    if len(features_shape) != 2 or features_shape[0] != num_features:
         raise InvalidValueError(
-            f"features has shape {features}, but must have shape ({num_features}, s), with one sample per column.",
+            f"features has shape {features_shape}, but must have shape ({num_features}, s), with one sample per "
+            "column.",
             argument="features",
         )
     if dims is None:
         _require_no_dims(state)
-    elif not _fits(state, dims):
+    elif not _has_shapes_of(dims, state):
         raise InvalidValueError("the state was made with other dims. Pass the dims that begin received.")
-    elif features[1] != dims.num_samples:
+    elif features_shape[1] != dims.num_samples:
         raise InvalidValueError(
-            f"features has shape {features}, but must have shape ({num_features}, {dims.num_samples}) because "
+            f"features has shape {features_shape}, but must have shape ({num_features}, {dims.num_samples}) because "
             f"num_samples={dims.num_samples}. Change the arrival's features or Dims.num_samples.",
             argument="features",
         )
-    fitting = dims or Dims(max_experts, num_tasks, num_features, features[1])
-    check_params(fitting, params)
-    shapes = {"truth": (num_features,), "task": ()} | ({} if arrival.targets is None else {"targets": features[1:]})
+    dims_of_state = dims or Dims(max_experts, num_tasks, num_features, num_samples=features_shape[1])
+    check_params(dims_of_state, params)
+    shapes = {"truth": (num_features,), "task": ()}
+    if arrival.targets is not None:
+        shapes["targets"] = features_shape[1:]
     shapes |= dict.fromkeys(("transfer_delay", "distance", "perturbation", "uniform"), (max_experts,))
     for name, shape in shapes.items():
         if np.shape(getattr(arrival, name)) != shape:
@@ -435,16 +430,21 @@ def _check_round(
             "servers that hold several tasks refit them by the minimum norm. Leave out fit, targets and locality."
         )
     num_slots = state.pending_server.shape[0]
-    longest = num_slots if dims is None and num_slots < max_experts else fitting.max_delay
+    longest = dims_of_state.max_delay
+    if dims is None and num_slots < max_experts:
+        longest = num_slots  # there are fewer slots than servers only if they are as many as `Dims.max_delay`
     _check_delays("transfer_delay", arrival.transfer_delay, (max_experts,), longest)
-    _check_totals(arrival.transfer_delay, state.execution_delay, params, longest)
+    _check_total_delays(arrival.transfer_delay, state.execution_delay, params, longest)
     check_arrival(num_tasks, arrival)
+    return _with_arrays(arrival, state.experts.dtype)
+
+
+def _with_arrays(arrival: Arrival, dtype: Any) -> Arrival:
     leaves = {}
     for name, values in arrival._asdict().items():
-        if values is None:
-            continue
-        is_whole = name in ("task", "transfer_delay")
-        leaves[name] = jnp.asarray(values, jnp.int32 if is_whole else state.experts.dtype)
+        if values is not None:
+            is_whole = name in ("task", "transfer_delay")
+            leaves[name] = jnp.asarray(values, jnp.int32 if is_whole else dtype)
     return Arrival(**leaves)
 
 
@@ -453,7 +453,7 @@ def _require_no_dims(state: State) -> None:
         raise InvalidValueError("servers of this state hold several tasks. Pass the dims that begin received.")
 
 
-def _check_totals(transfer_delay: Any, execution_delay: Any, params: Params, longest: int | None) -> None:
+def _check_total_delays(transfer_delay: Any, execution_delay: Any, params: Params, longest: int | None) -> None:
     if not is_known(transfer_delay, execution_delay, params.num_experts):
         return
     totals = (np.asarray(transfer_delay) + np.asarray(execution_delay))[: int(params.num_experts)]
@@ -488,7 +488,7 @@ def _check_delays(name: str, values: Any, shape: tuple[int, ...], longest: int |
         )
 
 
-def _fits(state: State, dims: Dims) -> bool:
+def _has_shapes_of(dims: Dims, state: State) -> bool:
     return (
         state.pending_slopes.shape == (dims.num_slots, dims.max_experts)
         and state.pool.truths.shape == (dims.num_tasks, dims.num_features)

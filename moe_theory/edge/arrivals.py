@@ -6,19 +6,10 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
-from moe_theory.core import gating, random
+from moe_theory.core import gating, random, tasks
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.numerics import rounded_positive
-from moe_theory.core.tasks import (
-    INDEPENDENT,
-    ORTHOGONAL,
-    PROPORTIONAL,
-    Pool,
-    hide_signal,
-    orthonormal,
-    select_row,
-    uniform_index,
-)
+from moe_theory.core.tasks import INDEPENDENT, ORTHOGONAL, PROPORTIONAL, Pool
 from moe_theory.edge import delays
 from moe_theory.edge.delays import Law, Trip
 from moe_theory.edge.params import Dims, Params
@@ -62,26 +53,26 @@ def draw(
     num_samples = dims.num_samples
     dtype = pool.truths.dtype
     numbers, normals = random.draws(key, 6 + 3 * dims.max_experts, num_features * num_samples, dtype)
-    units = numbers[:6]
-    of_servers = numbers[6:].reshape(dims.max_experts, 3)
-    perturbation, uniform, for_delays = jnp.moveaxis(of_servers, 1, 0)
-    vectors = normals.reshape(num_samples, num_features)
+    units = numbers[:6]  # for the task, the signal's column, its strength, the user's place (two), and the uplink
+    server_units = numbers[6:].reshape(dims.max_experts, 3)
+    perturbation_units, policy_units, delay_units = jnp.moveaxis(server_units, 1, 0)
+    vectors = normals.reshape(num_samples, num_features)  # the first is for the truth, the others are noise
 
-    task = uniform_index(units[0], dims.num_tasks)
-    truth = select_row(pool.truths, task) + params.cluster_spread * vectors[0]
+    task = tasks.uniform_index(units[0], dims.num_tasks)
+    truth = tasks.select_row(pool.truths, task) + params.cluster_spread * vectors[0]
     is_proportional = jnp.asarray(params.signal_law) == PROPORTIONAL
-    direction = jnp.where(is_proportional, params.signal_scale * truth, select_row(pool.signals, task))
+    direction = jnp.where(is_proportional, params.signal_scale * truth, tasks.select_row(pool.signals, task))
     strength = params.max_strength - rounded_positive((params.max_strength - params.min_strength) * units[2])
     noise = params.noise_scale * vectors[1:].T
-    trip = transfer_trip(units[3:5], positions, for_delays, units[5], params)
+    trip = transfer_trip(units[3:5], positions, uniform=delay_units, uplink=units[5], params=params)
     return Arrival(
         task=task,
-        features=hide_signal(strength * direction, noise, units[1]),
+        features=tasks.hide_signal(strength * direction, noise, units[1]),
         truth=truth,
         transfer_delay=bounded_delays(transfer, trip, params),
         distance=trip.distance,
-        perturbation=rounded_positive(params.perturbation_scale * perturbation),
-        uniform=uniform,
+        perturbation=rounded_positive(params.perturbation_scale * perturbation_units),
+        uniform=policy_units,
     )
 
 
@@ -95,13 +86,15 @@ def draw_pool(key: Key[Array, ""], dims: Dims, params: Params) -> Pool:
     """
     dtype = jnp.result_type(float)
     shape = (2, dims.num_tasks, dims.num_features)
-    centres, offsets = random.normals(key, math.prod(shape), dtype).reshape(shape)
+    centres, directions = random.normals(key, math.prod(shape), dtype).reshape(shape)
     scale = jnp.asarray(params.truth_scale, dtype)
     truths = jnp.where(jnp.asarray(params.scale_is_variance, bool), jnp.sqrt(scale), scale) * centres
-    bounded = offsets / jnp.max(jnp.abs(offsets), axis=1, keepdims=True)
+    bounded = directions / jnp.max(jnp.abs(directions), axis=1, keepdims=True)
     law = jnp.asarray(params.signal_law)
-    directions = jnp.where(law == ORTHOGONAL, orthonormal(offsets), jnp.where(law == INDEPENDENT, bounded, truths))
-    return Pool(truths=truths, signals=params.signal_scale * directions, clusters=jnp.arange(dims.num_tasks))
+    signals = jnp.where(
+        law == ORTHOGONAL, tasks.orthonormal(directions), jnp.where(law == INDEPENDENT, bounded, truths)
+    )
+    return Pool(truths=truths, signals=params.signal_scale * signals, clusters=jnp.arange(dims.num_tasks))
 
 
 def transfer_trip(

@@ -110,9 +110,9 @@ def by_loads(
         )
     xp = array_namespace(errors, loads)
     indices = loads.astype(int)
-    padded = xp.asarray(errors)[xp.minimum(indices, len(errors) - 1)]
-    means = xp.where(indices < len(errors), padded, xp.nan)
-    return xp.sum(loads * means, axis=-1) / xp.maximum(xp.sum(loads, axis=-1), 1)
+    known_errors = xp.asarray(errors)[xp.minimum(indices, len(errors) - 1)]
+    expected = xp.where(indices < len(errors), known_errors, xp.nan)
+    return xp.sum(loads * expected, axis=-1) / xp.maximum(xp.sum(loads, axis=-1), 1)
 
 
 @checked
@@ -144,9 +144,11 @@ def given_routes(
         >>> corrected.given_routes(truths, signals, 2, tasks, experts=tasks, follows_truth=True).ravel()
         array([0., 0., 0.])
     """
-    runs = np.arange(tasks.shape[1])
-    along = truths if follows_truth else np.moveaxis(np.asarray(signals), 1, 0)[:, tasks, runs].swapaxes(0, 1)
-    return given_arrivals(truths, along, num_samples, experts).generalization_error
+    directions = truths
+    if not follows_truth:
+        features_first = np.moveaxis(np.asarray(signals), 1, 0)  # (p, N, B)
+        directions = features_first[:, tasks, np.arange(tasks.shape[1])].swapaxes(0, 1)  # (T, p, B)
+    return given_arrivals(truths, directions, num_samples, experts).generalization_error
 
 
 @checked
@@ -208,6 +210,7 @@ def theorem_1(
     xp = array_namespace(*pool_gaps, ratio, loads, explored_loads, round)
     round = one_expert_a_round(loads, round)
     late_loads = loads - explored_loads
+    # These have a last axis for experts, like the loads.
     norm, gap = (xp.expand_dims(xp.asarray(value), -1) for value in (pool_gaps.truth_norm, pool_gaps.task_gap))
     early = power(ratio, loads) * norm + power_complement(ratio, loads) * gap
     late = xp.expand_dims(xp.asarray(floor), -1) + power(ratio, late_loads) * gap

@@ -46,21 +46,23 @@ class Trip(NamedTuple):
     uplink: Float[Array, ""]  # duration of the user's uplink, exponential with mean 1
 
 
+MOST_ROUNDS = 2.0**30  # of an unbounded delay, which may even be infinite, so that it fits 32 bits
+
 Law = Callable[[Trip, Params], Int[Array, " M"]]  # a pure function: a trip -> the delays to each server, in rounds
 
 
 def uniform(trip: Trip, params: Params) -> Int[Array, " M"]:
     """Return delays uniform on the whole numbers from the lower to the upper bound."""
     del params
-    steps = trip.most - trip.least + 1
-    return jnp.minimum(trip.least + jnp.floor(trip.uniform * steps).astype(jnp.int32), trip.most)
+    num_values = trip.most - trip.least + 1
+    return jnp.minimum(trip.least + jnp.floor(trip.uniform * num_values).astype(jnp.int32), trip.most)
 
 
 def geometric(trip: Trip, params: Params) -> Int[Array, " M"]:
     """Return the lower bound plus a geometric number of rounds (`geometric_stop`), clipped to the upper bound."""
-    log_continue = jnp.log1p(-jnp.asarray(params.geometric_stop, trip.uniform.dtype))  # -inf: never
+    log_continue = jnp.log1p(-jnp.asarray(params.geometric_stop, trip.uniform.dtype))  # -inf at 1
     further = jnp.floor(jnp.log(trip.uniform) / log_continue)
-    return jnp.minimum(trip.least + jnp.minimum(further, 2.0**30).astype(jnp.int32), trip.most)
+    return jnp.minimum(trip.least + jnp.minimum(further, MOST_ROUNDS).astype(jnp.int32), trip.most)
 
 
 def by_distance(trip: Trip, params: Params) -> Int[Array, " M"]:
@@ -69,11 +71,11 @@ def by_distance(trip: Trip, params: Params) -> Int[Array, " M"]:
     An uplink takes its distance times an exponential variable with mean 1.
     """
     is_nearest = jnp.arange(trip.positions.shape[0]) == trip.nearest
-    position = jnp.sum(jnp.where(is_nearest[:, None], trip.positions, 0), axis=0)
+    position_of_nearest = jnp.sum(jnp.where(is_nearest[:, None], trip.positions, 0), axis=0)
     to_nearest = jnp.sum(jnp.where(is_nearest, trip.distance, 0))
-    onwards = jnp.sqrt(jnp.sum(jnp.square(trip.positions - position[None, :]), axis=1))
+    onwards = jnp.sqrt(jnp.sum(jnp.square(trip.positions - position_of_nearest[None, :]), axis=1))
     rounds = params.uplink_delay * to_nearest * trip.uplink + params.fibre_delay * onwards
-    return jnp.clip(jnp.rint(jnp.minimum(rounds, 2.0**30)).astype(jnp.int32), trip.least, trip.most)
+    return jnp.clip(jnp.rint(jnp.minimum(rounds, MOST_ROUNDS)).astype(jnp.int32), trip.least, trip.most)
 
 
 def even_map(count: int) -> Float[np.ndarray, "M 2"]:
@@ -87,4 +89,5 @@ def even_map(count: int) -> Float[np.ndarray, "M 2"]:
         (50, 2)
     """
     plastic = 1.32471795724474602596
-    return np.mod(0.5 + np.arange(1, count + 1)[:, None] * np.array([1 / plastic, 1 / plastic**2]), 1.0)
+    step = np.array([1 / plastic, 1 / plastic**2])
+    return np.mod(0.5 + np.arange(1, count + 1)[:, None] * step, 1.0)

@@ -1,6 +1,7 @@
 """Runs that claims and figures share, and measurements on them."""
 
 import dataclasses
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -69,27 +70,24 @@ observe_availability = fields("info.specialist_idle", "info.num_specialists")
 
 def observe_steps(state: State, info: Info) -> GateObservables:
     """Return the gate step of a round with one completed task, and the gates' sizes (gate lag 1)."""
-    kind = jnp.max(info.completed_task)  # the only one
+    kind = jnp.max(info.completed_task)  # the slots of other tasks have `NONE`, which is -1
     is_kind = (jnp.arange(state.pool.signals.shape[0]) == kind)[:, None]
     signal = jnp.sum(jnp.where(is_kind, state.pool.signals, 0), axis=0)
     drives = jnp.sum(state.gate_step * signal[None, :], axis=1)
     # The expert's row has the opposite sign to all others and, because rows sum to 0, the size of their sum. Changes
     # have the opposite sign of these gradients.
-    largest_drive = jnp.sum(jnp.where(jnp.abs(drives) == jnp.max(jnp.abs(drives)), drives, 0))
+    own_drive = jnp.sum(jnp.where(jnp.abs(drives) == jnp.max(jnp.abs(drives)), drives, 0))
     num_experts = info.num_busy + info.num_idle
-    is_clear = info.num_completed == 1
+    has_one_completion = info.num_completed == 1
     exists = jnp.arange(state.gates.shape[0]) < num_experts
     highest = jnp.max(jnp.where(exists[:, None], state.gates, -jnp.inf), axis=0)
     lowest = jnp.min(jnp.where(exists[:, None], state.gates, jnp.inf), axis=0)
     fractions = state.visits / jnp.maximum(jnp.sum(state.visits), 1)
     all_drives = jnp.sum(state.gates[:, None, :] * state.pool.signals[None, :, :], axis=2)
+    others_drive = jnp.max(jnp.where(jnp.sign(drives) == jnp.sign(own_drive), -jnp.inf, jnp.abs(drives)))
     return GateObservables(
-        own_change=jnp.where(is_clear, -largest_drive, jnp.nan),
-        others_change=jnp.where(
-            is_clear,
-            jnp.max(jnp.where(jnp.sign(drives) == jnp.sign(largest_drive), -jnp.inf, jnp.abs(drives))),
-            jnp.nan,
-        ),
+        own_change=jnp.where(has_one_completion, -own_drive, jnp.nan),
+        others_change=jnp.where(has_one_completion, others_drive, jnp.nan),
         gate_size=jnp.max(jnp.abs(state.gates)),
         gate_gap=jnp.max(highest - lowest),
         gate_norm=jnp.sqrt(jnp.sum(jnp.square(state.gates)) / num_experts),
@@ -109,49 +107,28 @@ observe_limit = fields(
 )
 
 
-def _experiment(
-    name: str,
-    dims: Dims,
-    cells: Mapping[str, Overrides],
-    *,
-    num_rounds: int,
-    observe: Observe,
-    replicates: int,
-    record_every: int = 1,
-    policy: policies.Policy = policies.adaptive,
-) -> Experiment:
-    return Experiment(
-        name=name,
-        dims=dims,
-        system=system(dims, policy),
-        cells=cells,
-        num_rounds=num_rounds,
-        record_every=record_every,
-        observe=observe,
-        replicates=replicates,
-    )
-
-
-def _servers(*numbers: int, **params: float) -> dict[str, dict[str, float]]:
-    return {cell_name(number): {"num_experts": number, **params} for number in numbers}
+def _server_cells(*numbers: int) -> dict[str, dict[str, float]]:
+    return {cell_name(number): {"num_experts": number} for number in numbers}
 
 
 def exploration_rounds(params: Params, failure: float = FAILURE, max_delay: int = MAX_DELAY) -> int:
     rate = float(params.learning_rate)
     scale = float(params.truth_scale)
-    return int(theory.exploration_rounds(int(params.num_experts), rate, scale, failure, max_delay))
+    return int(theory.exploration_rounds(int(params.num_experts), rate, scale, failure=failure, max_delay=max_delay))
 
 
-ADAPTIVE = _experiment(
-    "figure-3-adaptive",
-    FIGURE_3_DIMS,
-    _servers(*FIGURE_3_EXPERTS),
+ADAPTIVE = Experiment(
+    name="figure-3-adaptive",
+    dims=FIGURE_3_DIMS,
+    system=system(FIGURE_3_DIMS),
+    cells=_server_cells(*FIGURE_3_EXPERTS),
     num_rounds=FIGURE_3_ROUNDS,
     observe=observe_models,
     replicates=512,
     record_every=100,
 )
-NEAREST, FASTEST, BLIND = (  # the last has a router that ignores its input
+# The last has a router that ignores its input.
+NEAREST, FASTEST, BLIND = (
     dataclasses.replace(ADAPTIVE, name=name, system=system(FIGURE_3_DIMS, policy), observe=observe_errors)
     for name, policy in {
         "figure-3-nearest": policies.nearest,
@@ -159,19 +136,21 @@ NEAREST, FASTEST, BLIND = (  # the last has a router that ignores its input
         "figure-3-blind": policies.uniform,
     }.items()
 )
-LONG = _experiment(
-    "figure-3-long",
-    figure_3_dims(50),
-    _servers(50),
+LONG = Experiment(
+    name="figure-3-long",
+    dims=figure_3_dims(50),
+    system=system(figure_3_dims(50)),
+    cells=_server_cells(50),
     num_rounds=30_000,
     observe=observe_limit,
     replicates=64,
     record_every=2500,
 ).at(cell_name(50))
-MORE_SERVERS = dataclasses.replace(  # than needed, with enough runs for a difference of 1 %
+# More servers than needed, with enough runs for a difference of 1 %.
+MORE_SERVERS = dataclasses.replace(
     ADAPTIVE,
     name="figure-3-more-servers",
-    cells=_servers(*FIGURE_3_EXPERTS[-2:]),
+    cells=_server_cells(*FIGURE_3_EXPERTS[-2:]),
     observe=observe_errors,
     record_every=FIGURE_3_ROUNDS,
     replicates=8192,
@@ -185,11 +164,14 @@ FEW_TASKS = 3
 FEW_DELAYS = 3
 FAILURES = (0.4, 0.1, 0.03, 0.004)
 SUFFICIENT = {failure: theory.experts_needed(FEW_DELAYS, FEW_TASKS, failure) for failure in FAILURES}
-_PAST_T1 = exploration_rounds(Params(num_experts=SUFFICIENT[FAILURES[-1]]), FAILURES[-1]) + 100
-AVAILABILITY = _experiment(
-    "availability",
-    Dims(SUFFICIENT[FAILURES[-1]], FEW_TASKS, FIGURE_3_FEATURES, 10, max_delay=FEW_DELAYS),
-    {
+_MOST_SERVERS = SUFFICIENT[FAILURES[-1]]
+_PAST_T1 = exploration_rounds(Params(num_experts=_MOST_SERVERS), FAILURES[-1]) + 100
+_AVAILABILITY_DIMS = dataclasses.replace(figure_3_dims(_MOST_SERVERS), num_tasks=FEW_TASKS, max_delay=FEW_DELAYS)
+AVAILABILITY = Experiment(
+    name="availability",
+    dims=_AVAILABILITY_DIMS,
+    system=system(_AVAILABILITY_DIMS),
+    cells={
         f"delta = {failure:g}": {"num_experts": number, "max_transfer_delay": FEW_DELAYS - 1, "max_execution_delay": 1}
         for failure, number in SUFFICIENT.items()
     },
@@ -199,7 +181,6 @@ AVAILABILITY = _experiment(
     record_every=_PAST_T1,
 )
 BY_FAILURE = AVAILABILITY.over({f"delta = {failure:g}": failure for failure in FAILURES})
-
 
 # The limits that the O() statements are about: sigma_0 -> 0 with eta = sigma_0^0.5, as the proof of Proposition 2
 # requires; eta -> 0; and M -> infinity. Runs are in float64, and each cell lasts a quarter longer than its T1. r = o(1)
@@ -219,18 +200,18 @@ MARGIN = 0.25  # of exponents: half of the least difference between a claimed ex
 
 def small_dims(max_experts: int, num_features: int, num_samples: int) -> Dims:
     """Return dims for two task types whose signals are not nearly opposite."""
-    return Dims(max_experts, SMALL_TASKS, num_features, num_samples, max_delay=SMALL_DELAY)
+    return Dims(max_experts, SMALL_TASKS, num_features, num_samples=num_samples, max_delay=SMALL_DELAY)
 
 
-def _small(num_experts: int, scale: float, rate: float) -> Overrides:
-    step = rate * scale / (Params().learning_rate * SIGMA_0)  # relative to the step in Fig. 3
+def _limit_params(num_experts: int, scale: float, rate: float) -> Overrides:
+    relative_step = rate * scale / (Params().learning_rate * SIGMA_0)  # one gate step over that of Fig. 3
     return {
         "num_experts": num_experts,
         "truth_scale": scale,
         "learning_rate": rate,
         "cluster_spread": CLUSTER_SPREAD * (scale / SIGMA_0) ** 2,
         "signal_scale": 1.0,
-        "perturbation_scale": Params().perturbation_scale * step,
+        "perturbation_scale": Params().perturbation_scale * relative_step,
         "max_transfer_delay": SMALL_DELAY - 1,
         "max_execution_delay": 1,
     }
@@ -241,18 +222,26 @@ def past_exploration(cells: Sequence[Cell], first: int, count: int, seed: int) -
     long_cells = []
     for cell in cells:
         params = cell.params
-        stride = -(-exploration_rounds(cell.params) // RECORDS)
+        stride = math.ceil(exploration_rounds(cell.params) / RECORDS)
         if int(params.signal_law) == PROPORTIONAL:
-            params = params._replace(signal_scale=params.signal_scale / params.truth_scale)
+            params = params._replace(signal_scale=params.signal_scale / params.truth_scale)  # a length of O(1)
         length = stride * RECORDS * 5 // 4
         long_cells.append(dataclasses.replace(cell, params=params, num_rounds=length, record_every=stride))
     return run_cells(long_cells, count, first=first, seed=seed, width=32)
 
 
 def _limit(name: str, dims: Dims, cells: Mapping[str, Overrides], observe: Observe) -> Experiment:
-    measured = Measured(past_exploration, runs_systems=True)
-    experiment = _experiment(name, dims, cells, num_rounds=1, observe=observe, replicates=2048)
-    return dataclasses.replace(experiment, measured=measured, is_double=True)
+    return Experiment(
+        name=name,
+        dims=dims,
+        system=system(dims),
+        cells=cells,
+        num_rounds=1,  # `past_exploration` has its own numbers
+        observe=observe,
+        replicates=2048,
+        measured=Measured(past_exploration, runs_systems=True),
+        is_double=True,
+    )
 
 
 QUIET = 1e-3  # `noise_scale`, with signals of length 1
@@ -276,44 +265,49 @@ def quiet_limit(setting: SettingValues) -> Experiment:
 
 
 def _over_scales(name, scales, setting, build, **changes) -> Experiment:
-    number = setting.get("servers") or SMALL_EXPERTS
-    cells = {f"sigma_0 = {scale:.2g}": _small(number, scale, scale**0.5) | changes for scale in scales}
-    return _with_servers(_limit(name, small_dims(number, 10, 7), cells, observe_limit), number, build)
+    number = setting.get("servers", SMALL_EXPERTS)
+    dims = small_dims(number, num_features=10, num_samples=7)
+    cells = {f"sigma_0 = {scale:.2g}": _limit_params(number, scale, rate=scale**0.5) | changes for scale in scales}
+    return _with_servers(_limit(name, dims, cells, observe_limit), number, build)
 
 
 def rate_limit(setting: SettingValues) -> Experiment:
-    number = setting.get("servers") or SMALL_EXPERTS
-    cells = {f"eta = {rate:g}": _small(number, SMALL_SCALE, rate) for rate in RATES}
-    return _with_servers(_limit("limit-rate", small_dims(number, 10, 7), cells, observe_steps), number, rate_limit)
+    number = setting.get("servers", SMALL_EXPERTS)
+    dims = small_dims(number, num_features=10, num_samples=7)
+    cells = {f"eta = {rate:g}": _limit_params(number, SMALL_SCALE, rate) for rate in RATES}
+    return _with_servers(_limit("limit-rate", dims, cells, observe_steps), number, rate_limit)
 
 
 def _with_servers(experiment: Experiment, number: int, build: Callable[..., Experiment]) -> Experiment:
+    """Return the runs with their builder, and with one slow server if the number is not the recorded one."""
     experiment = dataclasses.replace(experiment, of=build)
     if number == SMALL_EXPERTS:
         return experiment
-    wide = dataclasses.replace(experiment.dims, max_delay=SMALL_DELAY - 1 + SLOWEST)
-    slow = {name: {**overrides, "max_execution_delay": SLOWEST} for name, overrides in experiment.cells.items()}
-    return dataclasses.replace(experiment, dims=wide, system=system(wide, execution=one_slow), cells=slow)
+    dims = dataclasses.replace(experiment.dims, max_delay=SMALL_DELAY - 1 + SLOWEST)
+    cells = {name: {**overrides, "max_execution_delay": SLOWEST} for name, overrides in experiment.cells.items()}
+    return dataclasses.replace(experiment, dims=dims, system=system(dims, execution=one_slow), cells=cells)
 
 
 LIMIT = limit({})
 QUIET_LIMIT = quiet_limit({})
 RATE_LIMIT = rate_limit({})
 # The paper leaves these open: r = o(1), noise, strengths, and the servers, of which there are more than tasks.
-FREE_NOISE = Scale("noise_scale", 0.01, 0.5)
-FREE = (Order("perturbation_scale", recorded=1.5, least=0.25, most=2.5), FREE_NOISE, Scale("min_strength", 0.0, 1.0))
+FREE_NOISE = Scale("noise_scale", low=0.01, high=0.5)
+FREE_STRENGTH = Scale("min_strength", low=0.0, high=1.0)
+FREE = (Order("perturbation_scale", recorded=1.5, least=0.25, most=2.5), FREE_NOISE, FREE_STRENGTH)
 FREE_SERVERS = Choice("servers", {f"{SMALL_EXPERTS} alike": SMALL_EXPERTS, "3 with a slow one": 3})
 SERVER_LIMIT = dataclasses.replace(
     _limit(
         "limit-servers",
-        small_dims(SERVERS[-1], 8, 5),
-        {cell_name(number): _small(number, SERVER_SCALE, RATES[0]) for number in SERVERS},
+        small_dims(SERVERS[-1], num_features=8, num_samples=5),
+        {cell_name(number): _limit_params(number, SERVER_SCALE, RATES[0]) for number in SERVERS},
         observe_steps,
     ),
-    systems={cell_name(number): system(small_dims(number, 8, 5)) for number in SERVERS},  # so that none is padded
+    # Without padding.
+    systems={cell_name(number): system(small_dims(number, num_features=8, num_samples=5)) for number in SERVERS},
 )
 BY_SCALE, BY_SCALE_QUIET = (
-    each.over({name: cell["truth_scale"] for name, cell in each.cells.items()}) for each in (LIMIT, QUIET_LIMIT)
+    runs.over({name: cell["truth_scale"] for name, cell in runs.cells.items()}) for runs in (LIMIT, QUIET_LIMIT)
 )
 BY_RATE = RATE_LIMIT.over({name: cell["learning_rate"] for name, cell in RATE_LIMIT.cells.items()})
 BY_SERVERS = SERVER_LIMIT.over("num_experts")
@@ -322,10 +316,11 @@ BY_SERVERS = SERVER_LIMIT.over("num_experts")
 # recorded.
 ROUTED_EXPERTS = ENOUGH[0]
 ROUTED_ROUNDS = (300, FIGURE_3_ROUNDS)
-ROUTED = _experiment(
-    "routed",
-    figure_3_dims(ROUTED_EXPERTS),
-    _servers(ROUTED_EXPERTS),
+ROUTED = Experiment(
+    name="routed",
+    dims=figure_3_dims(ROUTED_EXPERTS),
+    system=system(figure_3_dims(ROUTED_EXPERTS)),
+    cells=_server_cells(ROUTED_EXPERTS),
     num_rounds=FIGURE_3_ROUNDS,
     observe=observe_assignments,
     replicates=1024,
@@ -351,36 +346,43 @@ def expected_history(cells: Sequence[Cell], first: int, count: int, seed: int) -
         params = cell.params
         dims = cell.dims
         shape = (count, dims.num_tasks, dims.num_features)
-        law = int(params.signal_law)
         deviation = float(params.truth_scale) ** (0.5 if params.scale_is_variance else 1)
         centres = deviation * random.standard_normal(shape)
         signals = random.standard_normal(shape)
-        if law == ORTHOGONAL:
+        if int(params.signal_law) == ORTHOGONAL:
             signals = np.linalg.qr(signals.swapaxes(1, 2))[0].swapaxes(1, 2)
         tasks = random.integers(dims.num_tasks, size=(cell.num_rounds, count))
         experts = random.integers(int(params.num_experts), size=tasks.shape)
         cluster_noise = float(params.cluster_spread) * random.standard_normal((*tasks.shape, dims.num_features))
         truths = np.moveaxis(centres[np.arange(count), tasks] + cluster_noise, 1, 2)
-        arguments = truths, np.moveaxis(signals, 0, 2), dims.num_samples, tasks, experts, law == PROPORTIONAL
-        records = Expected(truths, experts, corrected.given_routes(*arguments))
-        runs[cell.name] = Run(params, cell.rounds, np.arange(first, first + count), None, records=records, dims=dims)
+        errors = corrected.given_routes(
+            truths,
+            np.moveaxis(signals, 0, 2),
+            dims.num_samples,
+            tasks=tasks,
+            experts=experts,
+            follows_truth=int(params.signal_law) == PROPORTIONAL,
+        )
+        records = Expected(truths, experts, flushed=errors)
+        replicates = np.arange(first, first + count)
+        runs[cell.name] = Run(params, cell.rounds, replicates, state=None, records=records, dims=dims)
     return runs
 
 
 def history(setting: SettingValues) -> Experiment:
-    """Return the first arrivals under uniform routing, simulated or exact."""
+    """Return the first arrivals under uniform routing: simulated as recorded, with expected errors in a setting."""
     dims = dataclasses.replace(HISTORY_DIMS, **setting)
-    cells = _servers(HISTORY_EXPERTS)
-    experiment = _experiment(
-        "history",
-        dims,
-        cells,
+    return Experiment(
+        name="history",
+        dims=dims,
+        system=system(dims, policies.uniform),
+        cells=_server_cells(HISTORY_EXPERTS),
         num_rounds=60,
         observe=observe_assignments,
         replicates=8192,
-        policy=policies.uniform,
+        measured=Measured(expected_history) if setting else None,
+        of=history,
     )
-    return dataclasses.replace(experiment, of=history, measured=Measured(expected_history) if setting else None)
 
 
 HISTORY = history({})
@@ -399,8 +401,10 @@ def explored_record(run: Run) -> int:
 
 
 def pools_of(run: Run) -> list[Pool]:
-    truths, signals = (np.asarray(leaf, np.float64) for leaf in (run.state.pool.truths, run.state.pool.signals))
-    return [Pool(truths[..., i], signals[..., i], run.state.pool.clusters[..., i]) for i in range(truths.shape[-1])]
+    pool = run.state.pool
+    truths = np.asarray(pool.truths, np.float64)
+    signals = np.asarray(pool.signals, np.float64)
+    return [Pool(truths[..., i], signals[..., i], pool.clusters[..., i]) for i in range(truths.shape[-1])]
 
 
 def gaps_of(run: Run) -> theory.Gaps:
@@ -433,7 +437,11 @@ def exact_errors(run: Run) -> Float[np.ndarray, "R B"]:
     for index, pool in enumerate(pools_of(run)):
         replicate_loads = loads[:, index]
         by_load = corrected.generalization_error(
-            pool, run.dims.num_samples, int(replicate_loads.max()), float(run.params.cluster_spread), follows_truth
+            pool,
+            run.dims.num_samples,
+            max_load=int(replicate_loads.max()),
+            cluster_spread=float(run.params.cluster_spread),
+            follows_truth=follows_truth,
         )
         errors[:, index] = corrected.by_loads(by_load, replicate_loads)
     return errors
@@ -441,8 +449,8 @@ def exact_errors(run: Run) -> Float[np.ndarray, "R B"]:
 
 def exact_error_at(time: int) -> Callable[[Run], np.ndarray]:
     def error(run: Run) -> np.ndarray:
-        place = np.searchsorted(run.rounds, time)
-        records = run.records._replace(loads=run.records.loads[place : place + 1])
+        row = np.searchsorted(run.rounds, time)
+        records = run.records._replace(loads=run.records.loads[row : row + 1])
         return exact_errors(run._replace(records=records))[0]
 
     return error
@@ -451,20 +459,28 @@ def exact_error_at(time: int) -> Callable[[Run], np.ndarray]:
 def error_given_routes(run: Run, num_samples: int = FIGURE_3_DIMS.num_samples) -> Float[np.ndarray, "T B"]:
     """Return E[G_t] with pending tasks completed, given the tasks and routes of every round."""
     assert len(run.records.task) == run.rounds[-1], "a run that records every round"
-    truths, tasks, experts = (np.asarray(getattr(run.records, name)) for name in ("truth", "task", "expert"))
-    signals = np.asarray(run.state.pool.signals)
-    follows_truth = int(run.params.signal_law) == PROPORTIONAL
-    return corrected.given_routes(truths, signals, num_samples, tasks, experts, follows_truth)
+    return corrected.given_routes(
+        np.asarray(run.records.truth),
+        np.asarray(run.state.pool.signals),
+        num_samples,
+        tasks=np.asarray(run.records.task),
+        experts=np.asarray(run.records.expert),
+        follows_truth=int(run.params.signal_law) == PROPORTIONAL,
+    )
 
 
 def error_at(time: int) -> Callable[[Run], np.ndarray]:
-    return ranged(0)(lambda run: run.records.flushed[np.searchsorted(run.rounds, time)].astype(np.float64))
+    @ranged(low=0)
+    def error(run: Run) -> np.ndarray:
+        return run.records.flushed[np.searchsorted(run.rounds, time)].astype(np.float64)
+
+    return error
 
 
 final_error = error_at(FIGURE_3_ROUNDS)
 
 
-def explored(run: Run, name: str) -> np.ndarray:
+def up_to_t1(run: Run, name: str) -> np.ndarray:
     return getattr(run.records, name)[: explored_record(run) + 1].astype(np.float64)
 
 
@@ -475,11 +491,11 @@ def misrouted_share(run: Run) -> np.ndarray:
     return (counts[-1] - counts[first]) / (run.rounds[-1] - run.rounds[first])
 
 
-def drives(run: Run) -> Float[np.ndarray, "M N B"]:
-    return outputs_of(run, run.state.pool.signals.astype(np.float64))
+def signal_outputs(run: Run) -> Float[np.ndarray, "M N B"]:
+    return outputs_at_t1(run, run.state.pool.signals.astype(np.float64))
 
 
-def outputs_of(run: Run, inputs: Float[np.ndarray, "N d B"]) -> Float[np.ndarray, "M N B"]:
+def outputs_at_t1(run: Run, inputs: Float[np.ndarray, "N d B"]) -> Float[np.ndarray, "M N B"]:
     gates = run.records.gates[explored_record(run)][: int(run.params.num_experts)].astype(np.float64)
     return np.einsum("mdb,ndb->mnb", gates, inputs)
 
@@ -488,7 +504,7 @@ def log_probabilities(outputs: Float[np.ndarray, "M N B"]) -> Float[np.ndarray, 
     return outputs - np.logaddexp.reduce(outputs, axis=0, keepdims=True)
 
 
-def specialists(outputs: Float[np.ndarray, "M N B"]) -> np.ndarray:
+def is_specialist(outputs: Float[np.ndarray, "M N B"]) -> np.ndarray:
     """Return which experts specialise in which task types (15), as bools (M, N, B)."""
     second_largest = np.sort(outputs, axis=1)[:, -2:-1]
     return (outputs == np.max(outputs, axis=1, keepdims=True)) & (outputs > second_largest)

@@ -26,14 +26,15 @@ def own_kind(gate_outputs: Float[Array, " M"], state: State, arrival: Arrival, p
     """Return scores that prefer idle servers of the arriving task type, where server m has type m mod N."""
     del params
     kinds = jnp.arange(gate_outputs.shape[0]) % state.pool.signals.shape[0]
-    return jnp.where(kinds == arrival.task, 1, 0) + arrival.uniform / 2
+    return jnp.where(kinds == arrival.task, 1, 0) + arrival.uniform / 2  # equal servers by chance
 
 
 def of_the_set(gate_outputs: Float[Array, " M"], state: State, arrival: Arrival, params: Params) -> Float[Array, " M"]:
     """Return scores that prefer idle servers of the arriving type's set (15), ranked by (4)."""
     outputs = state.gates @ state.pool.signals.T
     is_own = (jnp.argmax(outputs, axis=1) == arrival.task) & (jnp.ptp(outputs, axis=1) > 0)
-    return jnp.where(is_own, 1000, 0) + policies.adaptive(gate_outputs, state, arrival, params)
+    first = jnp.where(is_own, 1000, 0)  # far above the scores of (4) in these runs
+    return first + policies.adaptive(gate_outputs, state, arrival, params)
 
 
 def above_own_mean(
@@ -48,6 +49,7 @@ def above_own_mean(
 
 
 def first_idle(gate_outputs: Float[Array, " M"], state: State, arrival: Arrival, params: Params) -> Float[Array, " M"]:
+    """Return scores by which the idle server with the lowest index gets every task."""
     del state, arrival, params
     return -jnp.arange(gate_outputs.shape[0], dtype=gate_outputs.dtype)
 

@@ -25,20 +25,7 @@ import numpy as np
 from jaxtyping import Int
 
 from moe_theory.core import constraints, tasks
-from moe_theory.core.constraints import (
-    LARGEST_STEP,
-    AtMost,
-    Count,
-    Flag,
-    NonNegative,
-    OneOf,
-    PaddedTo,
-    Real,
-    Scale,
-    Size,
-    Whole,
-    Within,
-)
+from moe_theory.core.constraints import AtMost, Count, Flag, NonNegative, PaddedTo, Real, Scale, Size
 from moe_theory.core.errors import InvalidValueError, unknown_name, with_known_names
 from moe_theory.core.numerics import Scalar
 from moe_theory.core.papers import Reading as Reading
@@ -57,10 +44,16 @@ WHEN_BUSY = {
     "soonest": "it waits at the server that becomes idle soonest",
 }
 
-GateStep = Annotated[Real, Within(0, open_low=True, why="at 0 the gates never train and T1 is infinite"), LARGEST_STEP]
-GateLag = Annotated[Int[Scalar, ""], OneOf((0, 1), "a gate step follows in the round of its completion, or one later")]
-Delay = Annotated[Int[Scalar, ""], Whole(0, LONGEST_DELAY, "rounds are counted in 32 bits")]
-StopProbability = Annotated[Real, Within(0, 1, open_low=True, why="it is a probability")]
+GateStep = Annotated[
+    Real,
+    constraints.Within(0, open_low=True, why="at 0 the gates never train and T1 is infinite"),
+    constraints.LARGEST_STEP,
+]
+GateLag = Annotated[
+    Int[Scalar, ""], constraints.OneOf((0, 1), "a gate step follows in the round of its completion, or one later")
+]
+Delay = Annotated[Int[Scalar, ""], constraints.Whole(0, LONGEST_DELAY, "rounds are counted in 32 bits")]
+StopProbability = Annotated[Real, constraints.Within(0, 1, open_low=True, why="it is a probability")]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,7 +79,7 @@ class Dims:
     max_delay: Size | None = None  # d_u, the largest total delay of a task, in rounds; None: any
     max_capacity: Size = 1  # most tasks that one server may work on at once; the paper's is 1
     when_busy: str = "drop"  # what happens to a task that finds all servers busy: a key of `WHEN_BUSY`
-    max_waiting: Annotated[int, Whole(0, LONGEST_QUEUE)] = 0  # length of a server's queue
+    max_waiting: Annotated[int, constraints.Whole(0, LONGEST_QUEUE)] = 0  # length of a server's queue
 
     def __post_init__(self) -> None:
         constraints.check_sizes(self)
@@ -149,12 +142,12 @@ class Params(NamedTuple):
 def check_params(dims: Dims, params: Params) -> None:
     values = constraints.check(params, dims)
     tasks.require_orthogonal(values.get("signal_law", PROPORTIONAL), dims.num_tasks, dims.num_features)
-    least = ("min_transfer_delay", "min_execution_delay")
-    most = ("max_transfer_delay", "max_execution_delay")
-    if not {*least, *most} <= values.keys():
-        return
-    shortest = sum(int(values[name]) for name in least)
-    longest = sum(int(values[name]) for name in most)
+    lower_bounds = ("min_transfer_delay", "min_execution_delay")
+    upper_bounds = ("max_transfer_delay", "max_execution_delay")
+    if not {*lower_bounds, *upper_bounds} <= values.keys():
+        return  # one of them is traced
+    shortest = sum(int(values[name]) for name in lower_bounds)
+    longest = sum(int(values[name]) for name in upper_bounds)
     if shortest < 1:
         raise InvalidValueError(
             "min_transfer_delay=0 and min_execution_delay=0 allow a delay of 0 rounds, but by (1) a task takes at "
@@ -175,11 +168,11 @@ def require_whole_rounds(name: str, rounds: np.ndarray) -> None:
         raise InvalidValueError(
             f"{name} must be whole numbers of rounds, but has type {rounds.dtype}. Change {name}.", argument=name
         )
-    wrong = ~(np.isfinite(rounds) & (rounds >= 0) & (rounds <= LONGEST_DELAY) & (rounds == np.floor(rounds)))
-    if np.any(wrong):
-        place = ", ".join(map(str, np.argwhere(wrong)[0]))
+    is_wrong = ~(np.isfinite(rounds) & (rounds >= 0) & (rounds <= LONGEST_DELAY) & (rounds == np.floor(rounds)))
+    if np.any(is_wrong):
+        place = ", ".join(map(str, np.argwhere(is_wrong)[0]))
         raise InvalidValueError(
-            f"{name}[{place}]={rounds[wrong][0]} must be a whole number of rounds in 0..{LONGEST_DELAY}. "
+            f"{name}[{place}]={rounds[is_wrong][0]} must be a whole number of rounds in 0..{LONGEST_DELAY}. "
             f"Change {name}.",
             argument=name,
         )
@@ -217,17 +210,18 @@ def _mean_square_bounded(num_features: int) -> float:
     """Return E|z|^2 / |z|_inf^2 of a standard normal z by quadrature."""
     from scipy import integrate, special  # slow to import
 
-    def others(largest: float) -> float:
+    def integrand(largest: float) -> float:
         inside = 2 * special.ndtr(largest) - 1
         density = math.exp(-(largest**2) / 2) / math.sqrt(2 * math.pi)
-        square = 1 - 2 * largest * density / inside
-        of_largest = num_features * 2 * density * inside ** (num_features - 1)
-        return float(of_largest * square / largest**2)
+        other_square = 1 - 2 * largest * density / inside  # of an entry that is smaller than the largest
+        largest_density = num_features * 2 * density * inside ** (num_features - 1)
+        return float(largest_density * other_square / largest**2)
 
-    return 1 + (num_features - 1) * float(integrate.quad(others, 1e-6, 12)[0])
+    # The largest entry adds 1, and each other one the same integral, which has no weight above 12 deviations.
+    return 1 + (num_features - 1) * float(integrate.quad(integrand, 1e-6, 12)[0])
 
 
-def _tuned(**choices: Any) -> dict[str, Any]:
+def _with_drive_of_one(**choices: Any) -> dict[str, Any]:
     params = Params(num_experts=TUNED_EXPERTS, signal_scale=1.0)._replace(**choices)
     return {**choices, "signal_scale": 1 / math.sqrt(gate_drive(params, FIGURE_3_FEATURES))}
 
@@ -241,12 +235,12 @@ READINGS: dict[str, Reading] = {
             "v = w: signals are the truths themselves, as in the paper's sibling on continual learning",
             Params(),
         ),
-        Reading("scaled-signal", "v = c w with the gate drive kappa = 1 at M = 50", Params(), _tuned()),
+        Reading("scaled-signal", "v = c w with the gate drive kappa = 1 at M = 50", Params(), _with_drive_of_one()),
         Reading(
             "orthogonal-signal",
             "orthogonal signals of equal norm with the gate drive kappa = 1 at M = 50",
             Params(),
-            _tuned(signal_law=ORTHOGONAL),
+            _with_drive_of_one(signal_law=ORTHOGONAL),
         ),
         Reading(
             "independent-signal",

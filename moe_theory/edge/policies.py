@@ -10,12 +10,12 @@ Examples:
     >>> import numpy as np
     >>> from moe_theory.edge import policies
     >>> arrival = SimpleNamespace(distance=np.array([2, 1]), perturbation=np.zeros(2), uniform=np.array([0.5, 0.6]))
-    >>> given = np.array([0.3, 0.2]), SimpleNamespace(execution_delay=np.array([1, 4])), arrival, None
-    >>> np.argmax([policies.adaptive(*given), policies.nearest(*given)], axis=1).tolist()
+    >>> inputs = np.array([0.3, 0.2]), SimpleNamespace(execution_delay=np.array([1, 4])), arrival, None
+    >>> np.argmax([policies.adaptive(*inputs), policies.nearest(*inputs)], axis=1).tolist()
     [0, 1]
-    >>> np.argmax([policies.fastest(*given), policies.uniform(*given)], axis=1).tolist()
+    >>> np.argmax([policies.fastest(*inputs), policies.uniform(*inputs)], axis=1).tolist()
     [0, 1]
-    >>> (lambda gate_outputs, state, arrival, params: -gate_outputs)(*given).argmax().item()
+    >>> (lambda gate_outputs, state, arrival, params: -gate_outputs)(*inputs).argmax().item()
     1
 """
 

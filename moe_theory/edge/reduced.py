@@ -82,10 +82,10 @@ def system(
             "of the reduced model holds one task. Change Dims.",
             argument="max_capacity",
         )
-    begun = algorithm.system(dims, policy, transfer=transfer, execution=execution).init
+    full_system = algorithm.system(dims, policy, transfer=transfer, execution=execution)
 
     def init(key: Key[Array, ""], params: Params) -> State:
-        full = begun(key, params)
+        full = full_system.init(key, params)
         shared = {name: getattr(full, name) for name in State._fields if hasattr(full, name)}
         errors, projections = untaught(full.pool, dims.max_experts)
         return State(errors=errors, projections=projections, arrivals=jnp.zeros_like(errors), **shared)
@@ -119,11 +119,12 @@ def learn(state: State, arrival: Arrival, params: Params, policy: Policy = adapt
     """
     servers = Servers(_complete, functools.partial(_take, contraction=error_contraction(*arrival.features.shape)))
     ready, _, _ = open_round(state, params, servers)
-    after, task = offer(ready, arrival, jnp.sum(arrival.features, axis=1), params, policy=policy, servers=servers)
+    gate_input = jnp.sum(arrival.features, axis=1)
+    after, task = offer(ready, arrival, gate_input, params, policy=policy, servers=servers)
     num_features = after.pool.truths.shape[1]
     errors = after.errors + num_features * jnp.square(jnp.asarray(params.cluster_spread, after.errors.dtype))
-    total = jnp.sum(after.arrivals * errors) / jnp.maximum(jnp.sum(after.visits), 1)
-    return after, Info(arrival.task, task.server, total)
+    mean_error = jnp.sum(after.arrivals * errors) / jnp.maximum(jnp.sum(after.visits), 1)
+    return after, Info(arrival.task, expert=task.server, generalization_error_flushed=mean_error)
 
 
 def _complete(state: Any, is_done: Bool[Array, " S"]) -> tuple[Any, Float[Array, " S"]]:

@@ -38,19 +38,19 @@ class Done(NamedTuple):
     gate_input: Float[Array, "M p"]  # stale sum_i X_i
 
 
-def _idle(
+def _rank_idle(
     state: Any, scores: Float[Array, " M"], is_open: Bool[Array, " M"], params: Any
 ) -> tuple[Float[Array, " M"], Bool[Array, " M"]]:
     del params
     return scores, is_open & (state.busy_until <= state.round)
 
 
-def _until_done(state: Any, task: Assignment, params: Any) -> Int[Array, " M"]:
+def _free_when_done(state: Any, task: Assignment, params: Any) -> Int[Array, " M"]:
     del params
     return jnp.where(task.mask, task.until, state.busy_until)
 
 
-def _summed_in_turn(weights: Float[Array, "S M"], inputs: Float[Array, "S p"]) -> Float[Array, "M p"]:
+def _add_slot_by_slot(weights: Float[Array, "S M"], inputs: Float[Array, "S p"]) -> Float[Array, "M p"]:
     # We add slot by slot, because XLA would turn one sum of products into a slower reduction.
     weighted = stored(weights)
     total = jnp.zeros((weights.shape[1], inputs.shape[1]), inputs.dtype)
@@ -71,11 +71,11 @@ class Servers(NamedTuple):
     # (state, arrival, assignment, params) -> the state with this task, and the |w_t - w_{t-1}| once it is done
     take: Callable[[Any, Any, Assignment, Any], tuple[Any, Float[Array, ""]]]
     # (state, scores (M,), eligible servers (M,), params) -> scores, and the servers to which a task may go now
-    rank: Callable[[Any, Array, Array, Any], tuple[Array, Array]] = _idle
+    rank: Callable[[Any, Array, Array, Any], tuple[Array, Array]] = _rank_idle
     # (state, assignment, params) -> the first round in which each server can take another task (M,)
-    free_from: Callable[[Any, Assignment, Any], Int[Array, " M"]] = _until_done
+    free_from: Callable[[Any, Assignment, Any], Int[Array, " M"]] = _free_when_done
     # (slopes times |w_t - w_{t-1}| of the completed tasks (S, M), their gate inputs (S, p)) -> the gradient (M, p)
-    gradient: Callable[[Array, Array], Array] = _summed_in_turn
+    gradient: Callable[[Array, Array], Array] = _add_slot_by_slot
     slots_per_server: int = 1
     # The cost of a completion, given how far it moved the model. None means |w_t - w_{t-1}|. Only servers with one task
     # each, whose state has a `memory`, may have another.
@@ -94,7 +94,7 @@ def open_round(state: Any, params: Any, servers: Servers) -> tuple[Any, Bool[Arr
     completed, change_norms = servers.complete(state, is_due)
     costs = change_norms
     if servers.locality is not None:
-        costs, completed = _charged(servers.locality, completed, is_due, change_norms, params)
+        costs, completed = _charge_moves(servers.locality, completed, is_due, change_norms, params)
     gradient = servers.gradient(costs[:, None] * state.pending_slopes, state.pending_input)
     is_immediate = jnp.asarray(params.gate_lag) == 0
     step = state.gate_step + jnp.where(is_immediate, gradient, 0)
@@ -107,18 +107,19 @@ def open_round(state: Any, params: Any, servers: Servers) -> tuple[Any, Bool[Arr
     return ready, is_due, change_norms
 
 
-def _charged(
+def _charge_moves(
     locality: Locality, state: Any, is_done: Bool[Array, " S"], norms: Float[Array, " S"], params: Any
 ) -> tuple[Float[Array, " S"], Any]:
+    """Return the costs of the completed tasks by a custom locality loss, and the state with its memory."""
     at_server = at_servers(state, is_done)
 
-    def by_server(of_slots: Array) -> Array:
-        return jnp.sum(jnp.where(at_server.T, of_slots[None, :], 0), axis=1, dtype=of_slots.dtype)
+    def sum_by_server(slot_values: Array) -> Array:
+        return jnp.sum(jnp.where(at_server.T, slot_values[None, :], 0), axis=1, dtype=slot_values.dtype)
 
-    lengths = by_server(norms)
-    move = Move(lengths, lengths, jnp.any(at_server, axis=0))
+    lengths = sum_by_server(norms)
+    move = Move(lengths, costs=lengths, learned=jnp.any(at_server, axis=0))
     inputs = jnp.sum(jnp.where(at_server[:, :, None], state.pending_input[:, None, :], 0), axis=0)
-    tasks = Done(by_server(state.pending_task), inputs)
+    tasks = Done(sum_by_server(state.pending_task), gate_input=inputs)
     costs, memory = charged(locality, move, state.memory, tasks, params)
     return jnp.sum(jnp.where(at_server, costs[None, :], 0), axis=1), state._replace(memory=memory)
 
@@ -136,15 +137,16 @@ def offer(
     probabilities = gating.gate_probabilities(outputs, exists)
     scores = gating.checked_scores(policy(outputs, state, arrival, params), outputs)
     is_free = state.pending_server == FREE
-    scores, idle = servers.rank(state, scores, exists & jnp.any(is_free), params)
-    server, mask, is_blind = gating.best_ranked(scores, idle)
+    scores, may_take = servers.rank(state, scores, exists & jnp.any(is_free), params)
+    server, mask, is_blind = gating.best_ranked(scores, may_take)
     is_routed = jnp.any(mask)
     delay = jnp.sum(jnp.where(mask, arrival.transfer_delay + state.execution_delay, 0), dtype=jnp.int32)
     free_from = jnp.sum(jnp.where(mask, state.busy_until, 0), dtype=jnp.int32)
     wait = jnp.where(is_routed, jnp.maximum(free_from - time, 0), 0)
     if has_own_slots(state, servers.slots_per_server):
-        is_free = is_free & jnp.repeat(mask, servers.slots_per_server)
-    slot = gating.best_expert(jnp.zeros(is_free.shape), is_free)[1] & is_routed
+        is_free = is_free & jnp.repeat(mask, servers.slots_per_server)  # at the task's server
+    _, first_free = gating.best_expert(jnp.zeros(is_free.shape), is_free)  # of equal scores the first is best
+    slot = first_free & is_routed
     task = Assignment(server, mask, slot, delay=delay, wait=wait, until=time + wait + delay, is_blind=is_blind)
     after, norm = servers.take(state, arrival, task, params)
     slopes = gating.gate_slopes(probabilities, mask.astype(outputs.dtype))
@@ -164,6 +166,7 @@ def existing(state: Any, params: Any) -> Bool[Array, " M"]:
 
 
 def has_own_slots(state: Any, slots_per_server: int) -> bool:
+    """Return whether each server has its own slots. A small `Dims.max_delay` leaves fewer, which all servers share."""
     return state.pending_server.shape[0] == state.busy_until.shape[0] * slots_per_server
 
 
@@ -174,16 +177,16 @@ def one_task_each(fit: Fit, locality: Locality | None = None) -> Servers:
         is_moved = is_done
         if not has_own_slots(state, 1):
             is_moved = jnp.any(at_servers(state, is_done), axis=0)
-        after = moved(state, jnp.where(is_moved[:, None], state.pending_change, 0))
+        after = move_models(state, jnp.where(is_moved[:, None], state.pending_change, 0))
         return after, jnp.where(is_done, state.pending_norm, 0)
 
     def take(state: Any, arrival: Any, task: Assignment, params: Any) -> tuple[Any, Float[Array, ""]]:
-        return taken(state, arrival, task, params, fit)
+        return hold_task(state, arrival, task, params, fit)
 
     return Servers(complete, take, locality=locality)
 
 
-def moved(state: Any, move: Float[Array, "M p"]) -> Any:
+def move_models(state: Any, move: Float[Array, "M p"]) -> Any:
     """Return the state after servers' models have moved (9).
 
     If a server's model moves by D, its c tasks' residuals sum to u' = u + c D in place of u, and their squares change
@@ -191,8 +194,8 @@ def moved(state: Any, move: Float[Array, "M p"]) -> Any:
 
     Source: Eqs. (9), (10), (20) of `edge`.
     """
-    # Rounded before they are added to other sums. Otherwise unused slots would change the last bits.
-    zero = jnp.minimum(state.round, 0)
+    # Products are rounded before they are added to other sums. Otherwise unused slots would change the last bits.
+    zero = jnp.minimum(state.round, 0)  # 0, which the compiler does not know
     drift = rounded(state.visits.astype(move.dtype)[:, None] * move, zero)
     residuals = state.residuals + drift
     gains = rounded(move * (state.residuals + residuals), zero)
@@ -201,7 +204,7 @@ def moved(state: Any, move: Float[Array, "M p"]) -> Any:
     )
 
 
-def taken(state: Any, arrival: Any, task: Assignment, params: Any, fit: Fit) -> tuple[Any, Float[Array, ""]]:
+def hold_task(state: Any, arrival: Any, task: Assignment, params: Any, fit: Fit) -> tuple[Any, Float[Array, ""]]:
     """Return the state with a task at its server, if any, and how far the task moves the model."""
     mask = task.mask
     slot = task.slot
@@ -209,7 +212,7 @@ def taken(state: Any, arrival: Any, task: Assignment, params: Any, fit: Fit) -> 
     missing = arrival.truth - model
     error = rounded(jnp.square(missing), jnp.minimum(state.round, 0))
     change = fitted(fit, model[None, :], arrival, params)[0]
-    place = slot if len(state.pending_change) == len(slot) else mask
+    place = slot if len(state.pending_change) == len(slot) else mask  # rows are slots, or else servers
     squared_error = state.squared_error + jnp.sum(jnp.where(jnp.any(mask), error, 0))
     after = state._replace(
         misrouted=state.misrouted + is_misrouted(state, task.server, arrival.task),
@@ -222,10 +225,10 @@ def taken(state: Any, arrival: Any, task: Assignment, params: Any, fit: Fit) -> 
     return after, square_root(jnp.sum(jnp.square(change)))
 
 
-def at_servers(state: Any, counts: Bool[Array, " S"] | bool) -> Bool[Array, "S M"]:
+def at_servers(state: Any, is_counted: Bool[Array, " S"] | bool) -> Bool[Array, "S M"]:
     """Return the server of each slot's task as a row, which is empty for a free slot or an uncounted task."""
     servers = jnp.arange(state.busy_until.shape[0])
-    return (state.pending_server[:, None] == servers[None, :]) & jnp.asarray(counts)[..., None]
+    return (state.pending_server[:, None] == servers[None, :]) & jnp.asarray(is_counted)[..., None]
 
 
 def is_misrouted(state: Any, server: Int[Array, ""], task: Int[Array, ""]) -> Bool[Array, ""]:
@@ -236,5 +239,6 @@ def specialty(state: Any, gate: Float[Array, " p"]) -> Int[Array, ""]:
     """Return the task type n in which an expert specialises, m in M_n of (15), or `NONE` at a tie."""
     drives = jnp.sum(gate[None, :] * state.pool.signals, axis=1)
     kinds = jnp.arange(drives.shape[0], dtype=jnp.int32)
-    leads = drives == jnp.max(drives)
-    return jnp.where(jnp.sum(leads) == 1, jnp.sum(jnp.where(leads, kinds, 0), dtype=jnp.int32), NONE)
+    is_largest = drives == jnp.max(drives)
+    is_unique = jnp.sum(is_largest) == 1
+    return jnp.where(is_unique, jnp.sum(jnp.where(is_largest, kinds, 0), dtype=jnp.int32), NONE)

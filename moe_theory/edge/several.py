@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from moe_theory.core.linear import minimum_norm, orthonormal_rows, square_root
 from moe_theory.edge.params import Dims
-from moe_theory.edge.servers import FREE, Assignment, Servers, at_servers, moved, taken
+from moe_theory.edge.servers import FREE, Assignment, Servers, at_servers, hold_task, move_models
 
 
 class Refit(NamedTuple):
@@ -22,11 +22,13 @@ class Refit(NamedTuple):
     is_stale: Bool[Array, " S"]  # whether the server's model has changed since its routing
 
 
-def no_refit(dims: Dims, dtype: Any) -> Refit:
-    slots = dims.num_slots
-    num_features = dims.num_features
-    basis = jnp.zeros((slots, dims.num_samples, num_features), dtype)
-    return Refit(basis, jnp.zeros((slots, num_features), dtype), jnp.zeros(slots, bool))
+def empty_refit(dims: Dims, dtype: Any) -> Refit:
+    num_slots = dims.num_slots
+    return Refit(
+        basis=jnp.zeros((num_slots, dims.num_samples, dims.num_features), dtype),
+        truth=jnp.zeros((num_slots, dims.num_features), dtype),
+        is_stale=jnp.zeros(num_slots, bool),
+    )
 
 
 def several_tasks_each(dims: Dims) -> Servers:
@@ -40,21 +42,24 @@ def several_tasks_each(dims: Dims) -> Servers:
             change_norms = change_norms + norms
         return state, change_norms
 
-    def soonest(
+    def rank_soonest(
         state: Any, scores: Float[Array, " M"], is_open: Bool[Array, " M"], params: Any
     ) -> tuple[Float[Array, " M"], Bool[Array, " M"]]:
-        idle = is_open & (state.busy_until <= state.round)
-        all_busy = ~jnp.any(idle)
-        num_held = jnp.sum(at_servers(state, True), axis=0, dtype=jnp.int32)
+        is_idle = is_open & (state.busy_until <= state.round)
+        all_busy = ~jnp.any(is_idle)
+        num_held = jnp.sum(at_servers(state, is_counted=True), axis=0, dtype=jnp.int32)
         has_room = is_open & (num_held < params.capacity + dims.max_waiting)
         scores = jnp.where(all_busy, -state.busy_until.astype(scores.dtype), scores)
-        return scores, jnp.where(all_busy, has_room, idle)
+        return scores, jnp.where(all_busy, has_room, is_idle)
 
     servers = Servers(complete, _take, free_from=_next_free_round, slots_per_server=dims.slots_per_server)
-    return servers._replace(rank=soonest) if dims.when_busy == "soonest" else servers
+    if dims.when_busy == "soonest":
+        return servers._replace(rank=rank_soonest)
+    return servers
 
 
 def _complete_one_each(state: Any, is_done: Bool[Array, " S"]) -> tuple[Any, Float[Array, " S"]]:
+    """Complete at most one task at each server, refitted if the model has changed since its routing."""
     refit = state.refit
     at_server = at_servers(state, is_done)
     basis = refit.basis
@@ -65,14 +70,15 @@ def _complete_one_each(state: Any, is_done: Bool[Array, " S"]) -> tuple[Any, Flo
     change = jnp.where(is_done[:, None], state.pending_change, 0)
     change = jnp.where(was_stale[:, None], refitted, change)
     move = jnp.sum(jnp.where(at_server[:, :, None], change[:, None, :], 0), axis=0)
-    changed = jnp.any(at_server, axis=0)
-    is_stale = was_stale | jnp.any(changed[None, :] & at_servers(state, True), axis=1)
+    is_changed = jnp.any(at_server, axis=0)
+    is_stale = was_stale | jnp.any(is_changed[None, :] & at_servers(state, is_counted=True), axis=1)
     norms = jnp.where(was_stale, square_root(jnp.sum(jnp.square(change), axis=1)), state.pending_norm)
-    return moved(state, move)._replace(refit=refit._replace(is_stale=is_stale)), jnp.where(is_done, norms, 0)
+    after = move_models(state, move)._replace(refit=refit._replace(is_stale=is_stale))
+    return after, jnp.where(is_done, norms, 0)
 
 
 def _take(state: Any, arrival: Any, task: Assignment, params: Any) -> tuple[Any, Float[Array, ""]]:
-    after, norm = taken(state, arrival, task, params, minimum_norm)
+    after, norm = hold_task(state, arrival, task, params, minimum_norm)
     slot = task.slot
     refit = state.refit
     basis = orthonormal_rows(arrival.features)
@@ -87,13 +93,15 @@ def _take(state: Any, arrival: Any, task: Assignment, params: Any) -> tuple[Any,
 def _next_free_round(state: Any, task: Assignment, params: Any) -> Int[Array, " M"]:
     del task
     is_pending = state.pending_server != FREE
-    is_decisive = is_pending & (_rank_at_server(state, is_pending, backwards=True) == jnp.asarray(params.capacity) - 1)
+    # A server can take another task as soon as all but capacity - 1 of its tasks are done.
+    num_later = _rank_at_server(state, is_pending, backwards=True)
+    is_decisive = is_pending & (num_later == jnp.asarray(params.capacity) - 1)
     at_server = at_servers(state, is_decisive)
     until = jnp.sum(jnp.where(at_server, state.pending_until[:, None], 0), axis=0, dtype=jnp.int32)
     return jnp.where(jnp.any(at_server, axis=0), until, jnp.minimum(state.busy_until, state.round))
 
 
-def _rank_at_server(state: Any, counts: Bool[Array, " S"], backwards: bool = False) -> Int[Array, " S"]:
+def _rank_at_server(state: Any, is_counted: Bool[Array, " S"], backwards: bool = False) -> Int[Array, " S"]:
     """Return how many counted tasks at a slot's server end earlier (`backwards`: later), ties by routing."""
     until = state.pending_until
     serial = state.pending_serial
@@ -101,5 +109,5 @@ def _rank_at_server(state: Any, counts: Bool[Array, " S"], backwards: bool = Fal
         (until[None, :] == until[:, None]) & (serial[None, :] < serial[:, None])
     )
     is_before = is_earlier.T if backwards else is_earlier
-    together = state.pending_server[None, :] == state.pending_server[:, None]
-    return jnp.sum(counts[None, :] & together & is_before, axis=1, dtype=jnp.int32)
+    is_at_same_server = state.pending_server[None, :] == state.pending_server[:, None]
+    return jnp.sum(is_counted[None, :] & is_at_same_server & is_before, axis=1, dtype=jnp.int32)

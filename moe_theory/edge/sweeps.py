@@ -16,7 +16,7 @@ from moe_theory.sweep.systems import ClosedForm, Observable, Sweepable, observab
 TRANSFERS = {"uniform": delays.uniform, "geometric": delays.geometric, "by_distance": delays.by_distance}
 EXECUTIONS = {"uniform": delays.uniform, "geometric": delays.geometric}
 LOSSES = LOCALITIES | {"printed": None}  # None means (11), without a memory of moves
-EXPERTS = ("expert_index",)  # including padded ones, which are zero
+PER_EXPERT = ("expert_index",)  # the axis of experts, where padded ones have zeros
 
 
 class PropositionInputs(NamedTuple):
@@ -28,7 +28,7 @@ class PropositionInputs(NamedTuple):
 
 def proposition_inputs(state: State, info: Info) -> PropositionInputs:
     del info
-    return PropositionInputs(theory.gaps(state.pool, 0.0), state.visits)
+    return PropositionInputs(theory.gaps(state.pool, cluster_spread=0.0), state.visits)
 
 
 def proposition_4(dims: Dims, params: Params, rounds: Int[np.ndarray, "R 1"], records: PropositionInputs) -> Numbers:
@@ -37,7 +37,7 @@ def proposition_4(dims: Dims, params: Params, rounds: Int[np.ndarray, "R 1"], re
     centres = theory.Gaps(*(np.asarray(gap, np.float64) for gap in records.centres))
     gaps = theory._with_spread(centres, dims.num_features, float(params.cluster_spread))
     ratio = theory.overparameterization_ratio(dims.num_features, dims.num_samples)
-    loads = np.moveaxis(np.asarray(records.loads), 1, -1)
+    loads = np.moveaxis(np.asarray(records.loads), 1, -1)  # (R, M, B) to (R, B, M)
     return theory.proposition_4(gaps, ratio, loads, loads.sum(axis=-1))
 
 
@@ -70,8 +70,8 @@ SWEEPABLE = Sweepable(
         Observable("num_specialists", "servers that specialise in the kind", lambda state, info: info.num_specialists),
         Observable("task", "n_t, the kind of the task that arrived", lambda state, info: info.task),
         Observable("expert", "m_t, the server; below 0 if none took the task", lambda state, info: info.expert),
-        Observable("loads", "L_t(m), tasks routed to a server", lambda state, info: state.visits, EXPERTS),
-        Observable("gate_outputs", "h_m without the perturbation", lambda state, info: info.gate_outputs, EXPERTS),
+        Observable("loads", "L_t(m), tasks routed to a server", lambda state, info: state.visits, PER_EXPERT),
+        Observable("gate_outputs", "h_m without the perturbation", lambda state, info: info.gate_outputs, PER_EXPERT),
     ),
     default_observables=("generalization_error", "dropped"),
     closed_forms=(

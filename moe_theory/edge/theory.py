@@ -25,7 +25,6 @@ __all__ = [
 ]  # fmt: skip
 __dir__ = __all__.copy  # the names that `dir` shows, without imports
 
-
 QUANTILES = ("normal", "binomial")  # quantiles of `specialists_needed`
 RULES = ("stated", "chernoff")  # rules of `experts_needed`
 
@@ -130,12 +129,12 @@ def experts_needed(
     """
     specialists = max(specialists_needed(max_delay, num_tasks, failure, quantile), 0)
     needed = num_tasks * specialists
-    log_odds = np.log(1 / failure)
+    log_inverse = np.log(1 / failure)
     if rule == "stated":
-        return max(int(np.ceil(needed * log_odds)), 1)
+        return max(int(np.ceil(needed * log_inverse)), 1)
     if rule == "chernoff":
-        half = num_tasks * log_odds
-        return int(np.floor(needed + half + np.sqrt(half * (2 * needed + half)))) + 1
+        half = num_tasks * log_inverse  # b / 2
+        return int(np.floor(needed + half + np.sqrt(half * (2 * needed + half)))) + 1  # above the larger root
     raise unknown_name("rule", rule, RULES)
 
 
@@ -161,7 +160,7 @@ def exploration_rounds(
     xp = array_namespace(num_experts, learning_rate, truth_scale, failure, max_delay)
     explored = num_experts / learning_rate * truth_scale**-0.5 * xp.log(num_experts / failure)
     rounds = ceil_to_rounds(explored)
-    return rounds + xp.minimum(max_delay, MAX_ROUNDS - rounds)
+    return rounds + xp.minimum(max_delay, MAX_ROUNDS - rounds)  # no sum is above MAX_ROUNDS
 
 
 @checked
@@ -236,6 +235,7 @@ def _with_spread(centres: Gaps, num_features: int, cluster_spread: ArrayLike) ->
 
 
 def _binomial_tail(counts, num_rounds, num_tasks):
+    """Return P(A > counts) for A ~ Binomial(num_rounds, 1/num_tasks)."""
     from scipy import special  # slow to import
 
-    return special.bdtrc(np.minimum(counts, num_rounds), num_rounds, 1 / num_tasks)
+    return special.bdtrc(np.minimum(counts, num_rounds), num_rounds, 1 / num_tasks)  # NaN for a count above

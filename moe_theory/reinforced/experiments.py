@@ -34,29 +34,29 @@ NUM_FEATURES = 7
 NUM_SAMPLES = 2
 SCALE = 1e-4  # sigma_0 where only one is used; outputs are of order 1e-5, so that a softmax is 1/M
 SCALES = (1e-6, 1e-5, 1e-4, 1e-3)
-MANY = (6, 12, 24, 48)  # M, for `NUM_TASKS` tasks
+EXPERT_NUMBERS = (6, 12, 24, 48)  # M, for `NUM_TASKS` tasks
 PRINTED_EXPERTS = 5
 PRINTED_SCALES = (1e-1, 1e-2, 1e-3, 1e-4)
 LAWS = {"orthogonal": ORTHOGONAL, "along-truths": PROPORTIONAL, "independent": INDEPENDENT}
-ALONE = {"balance_weight": 0.0, "terminate": False}  # without an auxiliary loss and without an end of the gate updates
+ENDLESS = {"balance_weight": 0.0, "terminate": False}  # no auxiliary loss, and no end of the gate updates
 VARIANTS: dict[str, tuple[Locality, Overrides]] = {
-    "repaired": (baseline.repaired, ALONE),
+    "repaired": (baseline.repaired, ENDLESS),
     "printed": (distance_moved, {}),
 }
 TWICE = "M = 2 N"
 AS_MANY = "M = N"
 ONE_FEWER = "M = N - 1"
 FREE_SCALE = Choice("sigma_0", {"0.0001": SCALE, "1e-06": 1e-6, "0.01": 0.01})  # all orders follow sigma_0
-FREE_TASKS = Size("num_tasks", 2, 7)
-FREE_FEATURES = Size("num_features", 7, 20)
+FREE_TASKS = Size("num_tasks", low=2, high=7)
+FREE_FEATURES = Size("num_features", low=7, high=20)
 FREE_SHARE = Choice(  # weight of an expert's own last move in the baseline; at 1 few runs settle
     "own",
     {"0.7": baseline.repaired, "0.9": baseline.compared(0.9), "0.4": baseline.compared(0.4), "0": baseline.mean_move},
 )
 FREE_FIT = Choice("fit", {"at once": whole_truth, "nearest model": minimum_norm})
 FREE_LAW = Choice("signals", {law: {"signal_law": number} for law, number in LAWS.items()})
-OBSERVED = fields("info.forgetting", "info.generalization_error")
-TRADED = fields(
+observe_errors = fields("info.forgetting", "info.generalization_error")
+observe_sums = fields(
     sums=lambda state, info: jnp.sum(state.gates * jnp.sum(state.pool.signals, axis=0), axis=-1),  # sum_n theta_m'v_n
     lasts=lambda state, info: state.memory.last,
     square=lambda state, info: jnp.sum(jnp.square(state.pool.signals[0])),  # |v|^2
@@ -76,6 +76,7 @@ class Settling(NamedTuple):
 
 
 def is_settled(state: State, last: Int[Array, " M"], params: Params) -> Bool[Array, ""]:
+    """Return whether every expert to which a task may go, within lambda of the highest output, had it last."""
     exists = jnp.arange(last.shape[0])[:, None] < params.num_experts
     outputs = jnp.sum(state.gates[:, None, :] * state.pool.signals[None, :, :], axis=-1)  # (M, N)
     highest = jnp.max(jnp.where(exists, outputs, -jnp.inf), axis=0)
@@ -102,16 +103,16 @@ def system_with_settling(dims: Dims, locality: Locality) -> System:
     def step(key: Key[Array, ""], before: Settling, params: Params) -> tuple[Settling, Info]:
         state, info = plain.step(key, before.state, params)
         last = jnp.where(info.chosen, info.task, before.last)
-        was = before.settled > 0
+        was_settled = before.settled > 0
         moved = jnp.maximum(before.moved, info.update_norm / params.truth_scale)
-        begins = ~was & is_settled(state, last, params)
+        settles = ~was_settled & is_settled(state, last, params)
         after = Settling(
             state=state,
             last=last,
-            settled=jnp.where(begins, state.round, before.settled),
-            moved=jnp.where(was, moved, before.moved),
-            forgetting=jnp.where(begins, info.forgetting, before.forgetting),
-            generalization_error=jnp.where(begins, info.generalization_error, before.generalization_error),
+            settled=jnp.where(settles, state.round, before.settled),
+            moved=jnp.where(was_settled, moved, before.moved),
+            forgetting=jnp.where(settles, info.forgetting, before.forgetting),
+            generalization_error=jnp.where(settles, info.generalization_error, before.generalization_error),
         )
         return after, info
 
@@ -138,7 +139,7 @@ def with_noise(scale: float, num_experts: int, num_tasks: int, num_features: int
 
 
 def without_noise(scale: float, num_experts: int, num_tasks: int, num_features: int) -> Overrides:
-    return with_noise(scale, num_experts, num_tasks, num_features) | ALONE | {"noise_scale": 0.0}
+    return with_noise(scale, num_experts, num_tasks, num_features) | ENDLESS | {"noise_scale": 0.0}
 
 
 def settling(
@@ -155,7 +156,7 @@ def settling(
         about: further fields.
     """
     most = max(num_experts for _, num_experts, _ in sizes.values())
-    dims = {cell: Dims(most, size[2], num_features, NUM_SAMPLES) for cell, size in sizes.items()}
+    dims = {cell: Dims(most, num_tasks, num_features, NUM_SAMPLES) for cell, (_, _, num_tasks) in sizes.items()}
     cells = {cell: without_noise(*size, num_features) for cell, size in sizes.items()}
     lengths = {
         cell: math.ceil(horizon(Params()._replace(**params), dims[cell].num_tasks)) for cell, params in cells.items()
@@ -170,7 +171,7 @@ def settling(
         num_rounds=max(lengths.values()),
         lengths=lengths,
         record_every=LAST_ROUND,
-        observe=OBSERVED,
+        observe=observe_errors,
         is_double=True,
         **about,
     )
@@ -184,8 +185,8 @@ def once_settled(setting: SettingValues) -> Experiment:
     return settling(
         "once-settled",
         {cell: (scale, number, num_tasks) for cell, number in numbers.items()},
-        setting.get("num_features", NUM_FEATURES),
-        setting.get("own", baseline.repaired),
+        num_features=setting.get("num_features", NUM_FEATURES),
+        locality=setting.get("own", baseline.repaired),
         replicates=4096,
         of=once_settled,
     )
@@ -203,7 +204,7 @@ def trading(setting: SettingValues) -> Experiment:
         cells={f"sigma_0 = {scale:g}": without_noise(scale, NUM_EXPERTS, num_tasks, num_features) for scale in SCALES},
         num_rounds=300,
         record_every=100,
-        observe=TRADED,
+        observe=observe_sums,
         replicates=1024,
         is_double=True,
         of=trading,
@@ -258,7 +259,7 @@ SETTLES = settling(
     },
     replicates=4096,
 )
-SETTLES_MANY = settling("settles-many", {f"M = {number}": (SCALE, number, NUM_TASKS) for number in MANY})
+SETTLES_MANY = settling("settles-many", {f"M = {number}": (SCALE, number, NUM_TASKS) for number in EXPERT_NUMBERS})
 
 
 def settling_time(run: Run) -> Float[np.ndarray, " B"]:

@@ -96,7 +96,7 @@ def test_termination_is_that_of_a_loop_over_the_history(settled):
     """Would catch a flag read a round too early or late, and arrivals counted before T2 or before termination."""
     run = settled[0]
     second = experiments.stage_rounds(run.params, experiments.T2_POWER)
-    fixed, by_then = proposition_3.fixed(run), proposition_3.is_terminated(run)
+    fixed, by_then = proposition_3.is_fixed(run), proposition_3.is_terminated(run)
     seen = run.records
     for lane in range(16):
         ended = next((t for t in range(1, 401) if t == 400 or seen.terminated[t, lane]), 400)
@@ -105,7 +105,7 @@ def test_termination_is_that_of_a_loop_over_the_history(settled):
         counted = [t for t in range(1, 401) if is_over and t > max(ended, second) and seen.set_size[t - 1, lane] >= 1]
         np.testing.assert_array_equal(np.flatnonzero(fixed[:, lane]) + 1, counted)
         inside = sum(bool(seen.is_inside[t - 1, lane]) for t in counted)
-        assert proposition_3.outside(run)[lane] == pytest.approx((len(counted) - inside) / 400)
+        assert proposition_3.outside_share(run)[lane] == pytest.approx((len(counted) - inside) / 400)
         contested = [t for t in counted if seen.set_size[t - 1, lane] >= 2]
         share = sum(1 / int(seen.set_size[t - 1, lane]) for t in contested) / 400
         assert proposition_3.even_share(run)[lane] == pytest.approx(share)

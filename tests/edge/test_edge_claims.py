@@ -14,7 +14,7 @@ from moe_theory.edge import experiments, interventions
 from moe_theory.edge.statements.lemma_5 import printed_shortfall, smaller_shortfall
 from moe_theory.edge.statements.lemma_6 import any_disorder, gap_of_kinds
 from moe_theory.edge.statements.lemma_9 import history_part
-from moe_theory.edge.statements.proposition_2 import other_gaps, same_gaps, share_out_of_order
+from moe_theory.edge.statements.proposition_2 import gap_between_sets, gap_in_a_set, share_out_of_order
 from moe_theory.edge.statements.theorem_1 import late_errors
 from moe_theory.runs import Cell, Run, run_cells
 
@@ -118,17 +118,17 @@ GATES = np.array([[2.0, 0, 0], [1.9, 0, 0], [0, 3.0, 0], [0, 0, 1.0]])
 def test_gaps_of_probabilities_are_taken_between_the_right_experts():
     """Would catch gaps between experts of different sets for one set's, probabilities over kinds, or other kinds."""
     run = learned(GATES)
-    own = experiments.specialists(experiments.drives(run))[:, :, 0]
+    own = experiments.is_specialist(experiments.signal_outputs(run))[:, :, 0]
     np.testing.assert_array_equal(own, np.eye(3, dtype=bool)[[0, 0, 1, 2]])
     probabilities = np.exp(GATES) / np.exp(GATES).sum(axis=0)  # (M, N): over experts, for each kind
-    assert same_gaps(run)[0] == pytest.approx(probabilities[0, 0] - probabilities[1, 0])
+    assert gap_in_a_set(run)[0] == pytest.approx(probabilities[0, 0] - probabilities[1, 0])
     apart = [abs(probabilities[m, n] - probabilities[k, n]) for n in range(3) for m in range(4) for k in range(4)
              if own[m, n] and not own[k, n]]  # fmt: skip
-    assert other_gaps(run)[0] == pytest.approx(max(apart))
+    assert gap_between_sets(run)[0] == pytest.approx(max(apart))
     assert gap_of_kinds(run)[0] == pytest.approx(np.ptp(probabilities, axis=1).max())
     nobody = learned(np.array([[0, 9.0, 0], [0, 2.0, 0], [0, 0, 1.0]]))
-    assert not experiments.specialists(experiments.drives(nobody))[:, 0].any()
-    assert np.isfinite([*same_gaps(nobody), *other_gaps(nobody)]).all()
+    assert not experiments.is_specialist(experiments.signal_outputs(nobody))[:, 0].any()
+    assert np.isfinite([*gap_in_a_set(nobody), *gap_between_sets(nobody)]).all()
     assert smaller_shortfall(run) == pytest.approx(0.0)
     assert printed_shortfall(run) > 0
 

@@ -159,7 +159,7 @@ def test_phase_runs_at_its_gate_drives(data):
     assert data["phase"].ratio.dims == ("drive", "experts")
     for drive in data["phase"].drive.values:
         params = READING.params(num_experts=4)
-        scaled = params._replace(signal_scale=phase.signal_scale(params, drive, DIMS))
+        scaled = params._replace(signal_scale=phase.signal_scale_at(drive, params, DIMS))
         np.testing.assert_allclose(edge.gate_drive(scaled, DIMS.num_features), drive, rtol=1e-12)
     run = run_directly(edge.system(DIMS), 4, phase.flushed_error, NUM_ROUNDS, signal_scale=scaled.signal_scale)
     spread = float(scaled.cluster_spread)

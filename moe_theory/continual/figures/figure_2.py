@@ -8,18 +8,8 @@ import xarray as xr
 from jaxtyping import Float
 
 from moe_theory import plot
-from moe_theory.continual import corrected, theory
+from moe_theory.continual import corrected, experiments, theory
 from moe_theory.continual.algorithm import system
-from moe_theory.continual.experiments import (
-    FIGURE_2,
-    FIGURE_2_DIMS,
-    FIGURE_2_EXPERTS,
-    bounds_of,
-    cell_name,
-    gaps_of,
-    observe_route,
-    pools_of,
-)
 from moe_theory.continual.params import Dims
 from moe_theory.core.errors import enclosed
 from moe_theory.plot import roles
@@ -43,35 +33,40 @@ def compute(setup: plot.Setup, terminations: Sequence[str] = TERMINATIONS) -> xr
     numbers = setup.experts
     dims = setup.dims
     length = setup.rounds
-    settings = {
-        cell_name(number, termination == "with"): setup.params(num_experts=number, terminate=termination == "with")
-        for number, termination in itertools.product(numbers, terminations)
-    }
-    runs = setup.run(plot.log_axis_cells(settings, system(dims), FIGURE_2.observe, length))
-    several = [Cell(name, system(dims), params, length, 1, observe=observe_route) for name, params in settings.items()]
-    routes = setup.run(cell for cell in several if cell.params.num_experts > 1)
+    settings = {}
+    for number, termination in itertools.product(numbers, terminations):
+        params = setup.params(num_experts=number, terminate=termination == "with")
+        settings[_cell_of(number, termination)] = params
+    runs = setup.run(plot.log_axis_cells(settings, system(dims), experiments.FIGURE_2.observe, length))
+    route_cells = [
+        Cell(name, system(dims), params, length, observe=experiments.observe_route)
+        for name, params in settings.items()
+        if params.num_experts > 1
+    ]
     exact = {}
-    for name, run in routes.items():
+    for name, run in setup.run(route_cells).items():
         expected = corrected.given_routes(run.state.pool, dims.num_samples, *run.records)
         recorded = runs[name].rounds - 1
         exact[name] = corrected.Exact(*(leaf[recorded].mean(axis=1) for leaf in expected))
-    of_one = [
-        cell_name(1, termination == "with") for termination in terminations if 1 in numbers
-    ]  # one expert's moments are exact
-    if of_one:
-        exact |= dict.fromkeys(of_one, _exact_means(runs[of_one[0]], dims))
+    if 1 in numbers:  # one expert's moments are exact
+        cells_of_one = [_cell_of(1, termination) for termination in terminations]
+        exact |= dict.fromkeys(cells_of_one, _exact_means(runs[cells_of_one[0]], dims))
 
-    def values_of(termination: str, number: int) -> plot.Values:
-        name = cell_name(number, termination == "with")
+    def values_at(termination: str, number: int) -> plot.Values:
+        name = _cell_of(number, termination)
         return _values_of(runs[name], exact[name], dims)
 
     rounds = next(iter(runs.values())).rounds
-    data = plot.over(values_of, {"metric": METRICS, "round": rounds}, termination=terminations, experts=numbers)
-    first = [settings[cell_name(number, terminations[0] == "with")] for number in numbers]
-    explored = [int(theory.exploration_rounds(params.num_experts, params.learning_rate)) for params in first]
+    data = plot.over(values_at, {"metric": METRICS, "round": rounds}, termination=terminations, experts=numbers)
+    by_number = [settings[_cell_of(number, terminations[0])] for number in numbers]
+    explored = [int(theory.exploration_rounds(params.num_experts, params.learning_rate)) for params in by_number]
     data = data.assign_coords(explored=("experts", explored))
-    clusters = min(int(first[0].num_clusters), dims.num_tasks)
+    clusters = min(int(by_number[0].num_clusters), dims.num_tasks)
     return data.assign_attrs(num_tasks=dims.num_tasks, num_clusters=clusters)
+
+
+def _cell_of(num_experts: int, termination: str) -> str:
+    return experiments.cell_name(num_experts, terminate=termination == "with")
 
 
 def _values_of(run: Run, exact: corrected.Exact, dims: Dims) -> dict[str, Float[np.ndarray, "2 R"]]:
@@ -89,12 +84,12 @@ def _values_of(run: Run, exact: corrected.Exact, dims: Dims) -> dict[str, Float[
 
 def _printed(run: Run, dims: Dims) -> theory.Bound | None:
     statement = statement_of(int(run.params.num_experts), dims.num_tasks)
-    if statement is None:
+    if statement is None:  # for M = N
         return None
     if statement == "proposition-4":
         ratio = theory.overparameterization_ratio(dims.num_features, dims.num_samples)
-        return theory.proposition_4(gaps_of(run), ratio, run.rounds[:, None])
-    return bounds_of(run, dims, theory.theorem_1 if statement == "theorem-1" else theory.theorem_2)
+        return theory.proposition_4(experiments.gaps_of(run), ratio, run.rounds[:, None])
+    return experiments.bounds_of(run, dims, theory.theorem_1 if statement == "theorem-1" else theory.theorem_2)
 
 
 def statement_of(num_experts: int, num_tasks: int) -> str | None:
@@ -110,18 +105,19 @@ def statement_of(num_experts: int, num_tasks: int) -> str | None:
 
 def _exact_means(run: Run, dims: Dims) -> corrected.Exact:
     length = min(SETTLED, int(run.rounds[-1]))
-    pools = pools_of(run)
+    pools = experiments.pools_of(run)
     moments = [corrected.single_expert(pool, dims.num_samples, length) for pool in pools]
     means = corrected.Exact(*(np.mean(leaves, axis=0) for leaves in zip(*moments, strict=True)))
     counts = np.arange(1, length + 1)
     return corrected.Exact(
-        forgetting=_continued(means.forgetting * (counts - 1), run.rounds) / np.maximum(run.rounds - 1, 1),
-        generalization_error=_continued(means.generalization_error * counts, run.rounds) / run.rounds,
+        forgetting=_continue_sums(means.forgetting * (counts - 1), run.rounds) / np.maximum(run.rounds - 1, 1),
+        generalization_error=_continue_sums(means.generalization_error * counts, run.rounds) / run.rounds,
         error=means.error[np.minimum(run.rounds, length) - 1],
     )
 
 
-def _continued(sums: Float[np.ndarray, " T"], rounds: np.ndarray) -> Float[np.ndarray, " R"]:
+def _continue_sums(sums: Float[np.ndarray, " T"], rounds: np.ndarray) -> Float[np.ndarray, " R"]:
+    """Return sums at the rounds, which grow by the last increment after the last of `sums`."""
     last = len(sums)
     inside = sums[np.minimum(rounds, last) - 1]
     if last < 2:
@@ -151,9 +147,9 @@ def caption_words(data: xr.Dataset) -> Mapping[str, str]:
     words=caption_words,
     replicates=1000,
     size=(7.2, 7.0),
-    rounds=FIGURE_2.num_rounds,
-    experts=FIGURE_2_EXPERTS,
-    dims=FIGURE_2_DIMS,
+    rounds=experiments.FIGURE_2.num_rounds,
+    experts=experiments.FIGURE_2_EXPERTS,
+    dims=experiments.FIGURE_2_DIMS,
     claims=(
         "continual.figure-2.*",
         "continual.proposition-4.*",
@@ -194,7 +190,7 @@ def _draw_panel(panel: plot.Axes, selection: xr.Dataset, top: float) -> None:
     number = int(selection.experts)
     num_tasks = selection.attrs["num_tasks"]
     roles.ZERO.hline(panel, 0)
-    plot.curve(panel, rounds, selection, "mean over replicates", "10–90 % of replicates", **roles.MEASURED)
+    plot.curve(panel, rounds, selection, label="mean over replicates", band="10–90 % of replicates", **roles.MEASURED)
     if np.isfinite(selection.printed).any():
         roles.PRINTED.plot(panel, rounds, selection.printed, label="closed form as printed")
         last = float(selection.printed[-1])
@@ -207,14 +203,14 @@ def _draw_panel(panel: plot.Axes, selection: xr.Dataset, top: float) -> None:
     if np.isfinite(selection.exact).any():
         roles.RIGHT.plot(panel, rounds, selection.exact, label="exact, along the routes")
     roles.REFERENCE.vline(panel, int(selection.explored), label="end of exploration $T_1$")
-    half = rounds[selection.terminated.values >= 0.5]
-    if len(half) > 0 and number > 1:
+    past_half = rounds[selection.terminated.values >= 0.5]
+    if len(past_half) > 0 and number > 1:
         height = 0.97 * panel.get_ylim()[1]
-        roles.HALF_ENDED.plot(panel, half[:1], height, label="half of the runs terminated")
+        roles.HALF_ENDED.plot(panel, past_half[:1], height, label="half of the runs terminated")
 
 
 def overview_curves(setup: plot.Setup) -> plot.Curves:
-    setup_of_one = picture.setup(setup.reading, setup.replicates, setup.seed, setup.progress, experts=[1])
+    setup_of_one = picture.setup(setup.reading, setup.replicates, setup.seed, progress=setup.progress, experts=[1])
     curves = compute(setup_of_one, ["with"]).sel(termination="with", experts=1, metric="forgetting")
     curves = curves.isel(round=(curves["round"] >= 10).values)
     columns = (curves["mean"], curves.low, curves.high, curves.printed, curves.exact)

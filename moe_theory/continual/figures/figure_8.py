@@ -18,11 +18,8 @@ PERTURBATION = SIGMA_0**PERTURBATION_POWER
 ROUNDS_DRAWN = 100
 COLOURS = ("C0", "C3", "C2")  # of the clusters
 MARKERS = "os^"  # of the clusters
-RELATIONS = {
-    -1: ">",
-    0: "=",
-    1: "<",
-}  # between threshold and perturbation, by the sign of the difference of their powers, since sigma_0 < 1
+# Of threshold to perturbation, by the sign of the difference of their powers. A larger power of sigma_0 < 1 is smaller.
+RELATIONS = {-1: ">", 0: "=", 1: "<"}
 LANE = 0.27  # vertical distance between the lanes of an expert's clusters
 MARK = roles.ArtistStyle(linestyle="none", markersize=3.4, markeredgewidth=0.8)
 ELSEWHERE = roles.ArtistStyle(color="0.86", linewidth=0, zorder=0)
@@ -43,20 +40,20 @@ def compute(setup: plot.Setup) -> xr.Dataset:
     experts = np.stack([run.records.expert for run in runs.values()])
     differs = np.any(experts != experts[:1], axis=(0, 1))  # by replicate
     replicate = int(np.argmax(differs))
-    first = settings[next(iter(settings))]
+    first_params = settings[next(iter(settings))]
     runs_by_power = dict(zip(THRESHOLD_POWERS, runs.values(), strict=True))
 
     def arrivals(power: float) -> dict[str, np.ndarray]:
         records = runs_by_power[power].records
         return {
             "task": records.task[:, replicate] + 1,
-            "cluster": records.task[:, replicate] % first.num_clusters + 1,
+            "cluster": records.task[:, replicate] % first_params.num_clusters + 1,
             "expert": records.expert[:, replicate] + 1,
             "terminated": records.terminated[:, replicate],
         }
 
     data = plot.over(arrivals, {"round": np.arange(1, setup.rounds + 1)}, threshold_power=THRESHOLD_POWERS)
-    attributes = {"share_parting": float(np.mean(differs)), "learning_rate": float(first.learning_rate)}
+    attributes = {"share_parting": float(np.mean(differs)), "learning_rate": float(first_params.learning_rate)}
     return data.assign_coords(replicate=replicate).assign_attrs(attributes)
 
 
@@ -67,10 +64,10 @@ def termination_round(run: xr.Dataset) -> int | None:
 
 
 def load_shares(run: xr.Dataset) -> Float[np.ndarray, "M K"]:
-    begin = termination_round(run) or explored_rounds(run)
-    after = run.where(run["round"] > begin, drop=True)
+    last_excluded = termination_round(run) or explored_rounds(run)
+    later = run.where(run["round"] > last_excluded, drop=True)
     counts = np.zeros((DIMS.max_experts, int(run.cluster.max())))
-    np.add.at(counts, (after.expert.values.astype(int) - 1, after.cluster.values.astype(int) - 1), 1)
+    np.add.at(counts, (later.expert.values.astype(int) - 1, later.cluster.values.astype(int) - 1), 1)
     return counts / max(counts.sum(), 1)
 
 
@@ -79,12 +76,10 @@ def explored_rounds(data: xr.Dataset) -> int:
 
 
 def caption_words(data: xr.Dataset) -> dict[str, object]:
-    parting = data.attrs["share_parting"]
     which = "replicate 0; the four thresholds route alike in all of them"
-    if parting > 0:
-        which = (
-            f"the first replicate (number {int(data.replicate)}) in which the four thresholds do not all route alike"
-        )
+    if data.attrs["share_parting"] > 0:
+        number = int(data.replicate)
+        which = f"the first replicate (number {number}) in which the four thresholds do not all route alike"
     return {"which": which, "drawn": min(ROUNDS_DRAWN, data.attrs["num_rounds"])}
 
 
@@ -134,7 +129,7 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
 def _draw_routes(panel: plot.Axes, run: xr.Dataset, elsewhere: xr.Dataset) -> None:
     rounds = run["round"].values
     num_clusters = int(run.cluster.max())
-    for task in sorted(range(1, DIMS.num_tasks + 1), key=lambda task: (task - 1) % num_clusters):  # as in the legend
+    for task in sorted(range(1, DIMS.num_tasks + 1), key=lambda task: (task - 1) % num_clusters):  # for the legend
         cluster = (task - 1) % num_clusters  # from 0 on
         is_first = task <= num_clusters
         is_drawn = (run.task.values == task) & (rounds <= ROUNDS_DRAWN)
@@ -149,10 +144,10 @@ def _draw_routes(panel: plot.Axes, run: xr.Dataset, elsewhere: xr.Dataset) -> No
     ended = termination_round(run)
     if ended:
         roles.ENDED.vline(panel, ended - 0.5, label="termination")
-    places = elsewhere["round"].values
-    experts = elsewhere.expert.values
-    label = "elsewhere than in (a)" if len(places) else ""
-    panel.bar(places, 1, 1, experts - 0.5, **ELSEWHERE, label=label)
+    rounds_elsewhere = elsewhere["round"].values
+    label = "elsewhere than in (a)" if len(rounds_elsewhere) else ""
+    bottom = elsewhere.expert.values - 0.5
+    panel.bar(rounds_elsewhere, height=1, width=1, bottom=bottom, **ELSEWHERE, label=label)
     panel.set_xlim(0, min(ROUNDS_DRAWN, rounds[-1]) + 1)
     panel.set_ylim(DIMS.max_experts + 0.5, 0.5)
     panel.set_yticks(range(1, DIMS.max_experts + 1))
@@ -163,6 +158,7 @@ def _draw_shares(panel: plot.Axes, shares: Float[np.ndarray, "M K"]) -> None:
     experts = np.arange(1, len(shares) + 1)
     starts = np.cumsum(shares, axis=1) - shares
     for cluster in range(shares.shape[1]):
-        panel.barh(experts, shares[:, cluster], 0.62, starts[:, cluster], color=COLOURS[cluster % 3], linewidth=0)
+        colour = COLOURS[cluster % 3]
+        panel.barh(experts, shares[:, cluster], height=0.62, left=starts[:, cluster], color=colour, linewidth=0)
     EVEN.vline(panel, 1 / len(shares), label="even share $1/M$")
     panel.tick_params(axis="y", length=0)

@@ -27,12 +27,12 @@ MARK = roles.ArtistStyle(markersize=4, markeredgecolor="black", markeredgewidth=
 def compute(setup: plot.Setup) -> xr.Dataset:
     cells = plot.log_axis_cells(settings_of(setup), FIGURE_9.system, FIGURE_9.observe, setup.rounds)
     runs = dict(zip(THRESHOLD_POWERS, setup.run(cells).values(), strict=True))
-    first = runs[THRESHOLD_POWERS[0]]
+    first_run = runs[THRESHOLD_POWERS[0]]
     printed = {power: bounds_of(run, DIMS, theory.theorem_2) for power, run in runs.items()}
 
-    def values_of(metric: str, power: float) -> dict[str, Float[np.ndarray, " R"]]:
+    def values_at(metric: str, power: float) -> dict[str, Float[np.ndarray, " R"]]:
         samples = _samples(runs[power], metric)
-        paired = plot.across_replicates(samples - _samples(first, metric))
+        paired = plot.across_replicates(samples - _samples(first_run, metric))
         bound = getattr(printed[power], metric, np.full_like(samples, np.nan))
         return plot.across_replicates(samples) | {
             "printed": bound.mean(axis=1),
@@ -40,7 +40,7 @@ def compute(setup: plot.Setup) -> xr.Dataset:
             "difference_error": paired["error"],
         }
 
-    return plot.over(values_of, {"round": first.rounds}, metric=list(SYMBOLS), threshold_power=THRESHOLD_POWERS)
+    return plot.over(values_at, {"round": first_run.rounds}, metric=list(SYMBOLS), threshold_power=THRESHOLD_POWERS)
 
 
 def _samples(run: Run, metric: str) -> Float[np.ndarray, "R B"]:
@@ -96,8 +96,8 @@ def _draw_levels(panel: plot.Axes, selection: xr.Dataset) -> None:
     for power, mean, width, colour, marker in looks:
         label = rf"$\Gamma = \sigma_0^{{{power:g}}}$ = {SIGMA_0**power:.2f}"
         panel.plot(rounds, mean, color=colour, linewidth=width)
-        panel.plot([], [], color=colour, linewidth=width, marker=marker, **MARK, label=label)
-    roles.PRINTED.plot(panel, rounds, selection.printed[2], label="Theorem 2 as printed")
+        panel.plot([], [], color=colour, linewidth=width, marker=marker, **MARK, label=label)  # for the legend
+    roles.PRINTED.plot(panel, rounds, selection.printed[2], label="Theorem 2 as printed")  # at the third threshold
     panel.fill_between(rounds, selection.low[0], selection.high[0], **roles.BAND, label="10–90 % of replicates")
 
 
@@ -106,6 +106,7 @@ def _draw_differences(panel: plot.Axes, selection: xr.Dataset) -> None:
     rounds = selection["round"].values
     places = np.unique(np.searchsorted(rounds, [time for time in ROUNDS_COMPARED if time <= rounds[-1]]))
     for index, marker in enumerate(MARKERS, start=1):
-        at = selection.isel(threshold_power=index, round=places)
+        points = selection.isel(threshold_power=index, round=places)
         look = MARK(color=_colours()[index], linestyle="none", marker=marker)
-        plot.intervals(panel, at["round"] * 1.13 ** (index - 2), at.difference, at.difference_error, **look)
+        shifted_rounds = points["round"] * 1.13 ** (index - 2)  # so that marks do not hide each other
+        plot.intervals(panel, shifted_rounds, points.difference, error=points.difference_error, **look)

@@ -21,15 +21,11 @@ LIMIT = (SIGMA_0, min(LIMIT_SCALES))  # sigma_0 at the ends of the paper's path,
 
 def at_drive(params: Params, drive: float, ratio: float, dims: Dims) -> Params:
     """Set the gate drive and its ratio to lambda. Noise over signal and Gamma / lambda stay unchanged."""
-    noise, threshold = (
-        float(part) / float(total)
-        for part, total in (
-            (params.noise_scale, params.signal_scale),
-            (params.termination_threshold, params.perturbation_scale),
-        )
-    )
+    noise_over_signal = float(params.noise_scale) / float(params.signal_scale)
+    gamma_over_lambda = float(params.termination_threshold) / float(params.perturbation_scale)
     moved = with_drive(params._replace(perturbation_scale=drive / ratio), ratio, dims)
-    return moved._replace(noise_scale=noise * moved.signal_scale, termination_threshold=threshold * drive / ratio)
+    noise_scale = noise_over_signal * moved.signal_scale
+    return moved._replace(noise_scale=noise_scale, termination_threshold=gamma_over_lambda * drive / ratio)
 
 
 KINDS = drives.Kinds("gates", ENDS, SYSTEMS, observe=observe, at_drive=at_drive, task_gap=task_gap)
@@ -37,10 +33,10 @@ KINDS = drives.Kinds("gates", ENDS, SYSTEMS, observe=observe, at_drive=at_drive,
 
 def compute(setup: plot.Setup) -> xr.Dataset:
     dims = setup.dims
-    paths = [setup.params(**limit_params(setup.experts[-1], scale)) for scale in LIMIT]
+    ends_of_path = [setup.params(**limit_params(setup.experts[-1], scale)) for scale in LIMIT]
     return drives.compute(setup, KINDS).assign_attrs(
-        limit_drives=[gate_drive(path, dims.num_features, dims.num_tasks) for path in paths],
-        limit_ratios=[drive_of(path, dims) for path in paths],
+        limit_drives=[gate_drive(params, dims.num_features, dims.num_tasks) for params in ends_of_path],
+        limit_ratios=[drive_of(params, dims) for params in ends_of_path],
         num_tasks=dims.num_tasks,
         num_clusters=min(int(setup.params().num_clusters), dims.num_tasks),
     )
@@ -67,13 +63,15 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     fixed; markers, with 95 % intervals: Algorithm 1; lines: its gates alone (continual.reduced); dotted: critical
     drives.
     """
-    for panel in drives.draw(data, canvas, MAPS, "gates", "without", 1 / data.attrs["num_clusters"]):
+    chance = 1 / data.attrs["num_clusters"]
+    for panel in drives.draw(data, canvas, MAPS, axis="gates", compared="without", chance=chance):
         _draw_limit(panel, data)
 
 
 def _draw_limit(panel: plot.Axes, data: xr.Dataset) -> None:
     edges = panel.axis()
-    (drive, next_drive), (ratio, next_ratio) = (data.attrs[name] for name in ("limit_drives", "limit_ratios"))
+    drive, next_drive = data.attrs["limit_drives"]
+    ratio, next_ratio = data.attrs["limit_ratios"]
     slope = math.log(ratio / next_ratio) / math.log(drive / next_drive)
     edge = edges[0] * 1.1
     end = ratio * (edge / drive) ** slope

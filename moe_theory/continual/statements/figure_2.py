@@ -23,7 +23,6 @@ BOTH, AGAINST_ONE, BLIND_AGAINST_ONE = (
     )
 )
 TEN_AND_TWENTY = experiments.FIGURE_2.together(experiments.cell_name(10), experiments.cell_name(20))
-BELOW = experiments.SINGLE, experiments.FEW
 BLIND_TEN_AND_TWENTY = interventions.FIGURE_2_BLIND.together(experiments.cell_name(10), experiments.cell_name(20))
 LONG_SIGNALS = interventions.FIGURE_2_LONG.together(experiments.cell_name(10), experiments.cell_name(20))
 METRICS = ("forgetting", "generalization_error")
@@ -43,12 +42,12 @@ NO_BETTER = statement("figure-2-more-experts-no-better", module=__name__)
 Measure = Callable[[Run], np.ndarray]
 
 
-def of_first(measure: Measure) -> Callable[..., np.ndarray]:
-    """A measure with one component for each of three sizes, with termination."""
+def in_first_runs(measure: Measure) -> Callable[..., np.ndarray]:
+    """Return a measure with one component for each of three sizes, with termination."""
     return lambda *runs: np.stack([measure(run) for run in runs[: len(MOE_SIZES)]])
 
 
-def of_rest(measure: Measure) -> Callable[..., np.ndarray]:
+def in_other_runs(measure: Measure) -> Callable[..., np.ndarray]:
     return lambda *runs: np.stack([measure(run) for run in runs[len(MOE_SIZES) :]])
 
 
@@ -57,7 +56,7 @@ def second_half(run, name: str) -> np.ndarray:
 
 
 def swing(name: str) -> Measure:
-    """A metric's ups and downs in the second half, beyond its total change there."""
+    """Return the measure of a metric's ups and downs in the second half, beyond its total change there."""
 
     def beyond_change(run) -> np.ndarray:
         steps = np.diff(second_half(run, name), axis=0)
@@ -70,7 +69,7 @@ def mean_move(run) -> np.ndarray:
     return second_half(run, "update_norm").mean(axis=0)
 
 
-def early(round: int) -> Measure:
+def both_metrics_at(round: int) -> Measure:
     return lambda run: np.concatenate([experiments.metric(name, round)(run) for name in METRICS])
 
 
@@ -79,36 +78,35 @@ def excess_error(run) -> np.ndarray:
     return (error - error[-1]).T.mean(axis=1)
 
 
-below_explored = ordering(below=early(40))
-early_both = early(10)
-at_end = early(experiments.FIGURE_2.num_rounds)
-RISE.figure("figure-2.rise", experiments.JUST_EXPLORED.at(experiments.MANY), below_explored, labels=BOTH_METRICS)(
-    early_both
-)
+below_explored = ordering(below=both_metrics_at(40))  # T1 of M = 20
+early = both_metrics_at(10)
+at_end = both_metrics_at(experiments.FIGURE_2.num_rounds)
+RISE.figure("figure-2.rise", experiments.JUST_EXPLORED.at(experiments.MANY), below_explored, labels=BOTH_METRICS)(early)
 RISE.competitor(
     "figure-2.rise-blind", interventions.JUST_EXPLORED_BLIND.at(experiments.MANY), below_explored, labels=BOTH_METRICS
-)(early_both)
+)(early)
 RISE.figure("figure-2.fall", experiments.FIGURE_2.at(experiments.MANY), below_explored, labels=BOTH_METRICS)(at_end)
 RISE.competitor(
     "figure-2.fall-blind", interventions.FIGURE_2_BLIND.at(experiments.MANY), below_explored, labels=BOTH_METRICS
 )(at_end)
-forgetting_of_first = of_first(FORGETTING)
-error_of_first = of_first(ERROR)
-less_forgetting = ordering(below=of_rest(FORGETTING))
-less_error = ordering(below=of_rest(ERROR))
+forgetting_of_first = in_first_runs(FORGETTING)
+error_of_first = in_first_runs(ERROR)
+less_forgetting = ordering(below=in_other_runs(FORGETTING))
+less_error = ordering(below=in_other_runs(ERROR))
 WORSE.figure("figure-2.termination-forgetting", BOTH, less_forgetting)(forgetting_of_first)
 WORSE.figure("figure-2.termination-generalization", BOTH, less_error)(error_of_first)
-for id, name in (("forgetting", "forgetting"), ("generalization", "generalization_error")):
-    smaller_swing = ordering(below=of_rest(swing(name)))
-    SWINGS.literal(f"figure-2.oscillation-{id}", BOTH, smaller_swing)(of_first(swing(name)))
-MISROUTING.figure("figure-2.misrouting", BOTH, ordering(below=of_rest(mean_move)))(of_first(mean_move))
+for ending, name in (("forgetting", "forgetting"), ("generalization", "generalization_error")):
+    smaller_swing = ordering(below=in_other_runs(swing(name)))
+    SWINGS.literal(f"figure-2.oscillation-{ending}", BOTH, smaller_swing)(in_first_runs(swing(name)))
+smaller_move = ordering(below=in_other_runs(mean_move))
+MISROUTING.figure("figure-2.misrouting", BOTH, smaller_move)(in_first_runs(mean_move))
 AGAINST_SINGLE.competitor("figure-2.blind-forgetting", BLIND_AGAINST_ONE, less_forgetting)(forgetting_of_first)
 AGAINST_SINGLE.competitor("figure-2.blind-generalization", BLIND_AGAINST_ONE, less_error)(error_of_first)
 AGAINST_SINGLE.figure("figure-2.moe-forgetting", AGAINST_ONE, less_forgetting)(forgetting_of_first)
 AGAINST_SINGLE.figure("figure-2.moe-generalization", AGAINST_ONE, less_error)(error_of_first)
 
 
-def tolerated(*runs) -> np.ndarray:
+def largest_tolerated(*runs) -> np.ndarray:
     single = runs[-1]
     largest = np.stack([ALMOST_ZERO * experiments.final(name)(single) for name in METRICS])
     return np.repeat(largest, len(MOE_SIZES), axis=0)
@@ -117,7 +115,7 @@ def tolerated(*runs) -> np.ndarray:
 @ZERO.literal(
     "figure-2.almost-zero",
     AGAINST_ONE,
-    bound(at_most=tolerated),
+    bound(at_most=largest_tolerated),
     labels=[f"{name}, M = {size}" for name, size in itertools.product(BOTH_METRICS, MOE_SIZES)],
 )
 def both_final(*runs) -> np.ndarray:
@@ -153,7 +151,10 @@ def error_of_fewer(fewer, more) -> np.ndarray:
 no_worse = bound(at_most=lambda fewer, more: ERROR(more), margin=0.05)
 AT_END = experiments.at_rounds(experiments.FIGURE_2.num_rounds)
 NO_BETTER.competitor(
-    "figure-2.more-experts-no-better-below", interventions.FIGURE_2_BELOW.together(*BELOW), no_worse, labels=AT_END
+    "figure-2.more-experts-no-better-below",
+    interventions.FIGURE_2_BELOW.together(experiments.SINGLE, experiments.FEW),
+    no_worse,
+    labels=AT_END,
 )(error_of_fewer)
 NO_BETTER.literal(
     "figure-2.more-experts-just-above",

@@ -13,7 +13,8 @@ FORGETTING = statement("figure-9-forgetting", module=__name__)
 GENERALIZATION_ERROR = statement("figure-9-generalization-error", module=__name__)
 DIVERSITY = statement("figure-9-diversity", module=__name__)
 
-final_forgetting, final_error = (experiments.final(name) for name in ("forgetting", "generalization_error"))
+final_forgetting = experiments.final("forgetting")
+final_error = experiments.final("generalization_error")
 
 
 def mean_error(runs) -> np.ndarray:
@@ -34,7 +35,7 @@ def forgetting_of_others(first, *others) -> np.ndarray:
     return np.stack([final_forgetting(run) for run in others])
 
 
-below_large = ordering(below=lambda *runs: mean_error(runs[:2]))
+below_large = ordering(below=lambda *runs: mean_error(runs[:2]))  # those with Gamma > lambda
 
 
 @GENERALIZATION_ERROR.figure(

@@ -31,16 +31,16 @@ def output_gap(run) -> np.ndarray:
 @SAME_SIGNAL.literal("lemma-1.probability", experiments.BY_SCALE, RARELY, instead="lemma-1.small-noise-probability")
 def exceeds_proof(run) -> np.ndarray:
     size = run.records.gate_size.max(axis=0).astype(np.float64)
-    entries = experiments.ROUTER_DIMS.num_samples * experiments.ROUTER_DIMS.num_features
-    return output_gap(run) > 2 * entries * float(run.params.truth_scale) * size
+    num_entries = experiments.ROUTER_DIMS.num_samples * experiments.ROUTER_DIMS.num_features
+    return output_gap(run) > 2 * num_entries * float(run.params.truth_scale) * size
 
 
 @SAME_SIGNAL.step("lemma-1.product", experiments.BY_SCALE, counterexample(), instead="lemma-1.small-noise-probability")
 def exceeds_product(run) -> np.ndarray:
     noise = experiments.noise_sums(run)[:, 0]
     size = run.records.gate_size.max(axis=0).astype(np.float64)
-    inner = np.abs(np.einsum("mdb,bd->mb", experiments.gates_of(run), noise)).max(axis=0)
-    return inner > size * np.abs(noise.sum(axis=1)) * (1 + 1e-9)
+    largest_product = np.abs(np.einsum("mdb,bd->mb", experiments.gates_of(run), noise)).max(axis=0)
+    return largest_product > size * np.abs(noise.sum(axis=1)) * (1 + 1e-9)
 
 
 @SAME_SIGNAL.replacement(
@@ -50,4 +50,5 @@ def exceeds_tail(run) -> np.ndarray:
     norms = np.sqrt(np.sum(experiments.gates_of(run) ** 2, axis=1))  # (M, B)
     deviations = float(run.params.noise_scale) * np.sqrt(2 * (experiments.ROUTER_DIMS.num_samples - 1)) * norms
     gaps = np.abs(np.diff(experiments.gate_output_pairs(run), axis=1))[:, 0].T
-    return np.any(gaps > np.sqrt(2 * np.log(2 * len(norms) / experiments.FAILURE)) * deviations, axis=0)
+    most_deviations = np.sqrt(2 * np.log(2 * len(norms) / experiments.FAILURE))  # by the Gaussian tail, over all gates
+    return np.any(gaps > most_deviations * deviations, axis=0)

@@ -20,18 +20,18 @@ LEMMA_2 = statement("lemma-2", module=__name__, free=FREE_AT_LEVEL)
 def output_pairs(
     run, num_experts: int, spread: float, change: float
 ) -> tuple[Float[np.ndarray, "B pairs M"], Float[np.ndarray, "B pairs M"]]:
-    """Pairs h, h^ in units of lambda: h has a width of up to `spread`, and h^ differs from h by up to `change`.
+    """Return pairs h, h^ in units of lambda: h has a width of up to `spread`, and h^ differs from h by up to `change`.
 
     In every second pair one expert rises and all others fall. In the rest experts move at random.
     """
-    draws = draws_of(run, NUM_PAIRS * (2 * num_experts + 2), 7).reshape(-1, NUM_PAIRS, 2 * num_experts + 2)
-    units = draws[..., :2]
+    draws = draws_of(run, NUM_PAIRS * (2 * num_experts + 2), stream=7).reshape(-1, NUM_PAIRS, 2 * num_experts + 2)
+    sizes = draws[..., :2]  # shares of `spread` and of `change`
     signed = 2 * draws[..., 2:] - 1
-    before = spread * units[..., :1] * signed[..., :num_experts]
+    before = spread * sizes[..., :1] * signed[..., :num_experts]
     opposed = np.where(np.arange(num_experts) == 0, 1.0, -1.0)
     is_opposed = (np.arange(NUM_PAIRS) % 2 == 0)[:, None]
     moves = np.where(is_opposed, opposed, signed[..., num_experts:])
-    return before, before + change * units[..., 1:] * moves
+    return before, before + change * sizes[..., 1:] * moves
 
 
 def steepness(run, num_experts: int, spread: float, change: float) -> Float[np.ndarray, "B pairs"]:
@@ -44,18 +44,19 @@ def steepness(run, num_experts: int, spread: float, change: float) -> Float[np.n
 @LEMMA_2.literal("lemma-2.constant", PERTURBED, counterexample(), labels=BY_SIZE, instead="lemma-2.lipschitz")
 def exceeds_constant(run) -> np.ndarray:
     scale = float(run.params.perturbation_scale)
-    return np.stack([np.all(steepness(run, number, 0.25, 0.25) > scale * number**2, axis=1) for number in SIZES])
+    slopes = [steepness(run, number, spread=0.25, change=0.25) for number in SIZES]
+    return np.stack([np.all(slope > scale * number**2, axis=1) for slope, number in zip(slopes, SIZES, strict=True)])
 
 
 @LEMMA_2.charitable("lemma-2.lipschitz", PERTURBED, identity(within=1e-6), labels=BY_SIZE)
 def excess_over_lipschitz(run) -> np.ndarray:
     bound = corrected.lemma_2(float(run.params.perturbation_scale))
-    steepest = [steepness(run, number, 1.0, 1.0) / bound - 1 for number in SIZES]
-    return np.stack([np.maximum(excess, 0).max(axis=1) for excess in steepest])
+    excesses = [steepness(run, number, spread=1.0, change=1.0) / bound - 1 for number in SIZES]
+    return np.stack([np.maximum(excess, 0).max(axis=1) for excess in excesses])
 
 
 @LEMMA_2.replacement("lemma-2.sharp", PERTURBED, equality(1.0, margin=0.01), labels=BY_SIZE)
-@ranged(0, 1)
+@ranged(low=0, high=1)
 def attained_share(run) -> np.ndarray:
     bound = corrected.lemma_2(float(run.params.perturbation_scale))
-    return np.stack([steepness(run, number, 1e-3, 1e-3).max(axis=1) / bound for number in SIZES])
+    return np.stack([steepness(run, number, spread=1e-3, change=1e-3).max(axis=1) / bound for number in SIZES])

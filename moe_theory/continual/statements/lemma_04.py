@@ -19,7 +19,7 @@ LEMMA_4 = statement("lemma-4", module=__name__)
 
 @programs.jit
 def imbalances(replicates: Int[Array, " B"], state: State, params: Params) -> Float[Array, " B"]:
-    """|sum_m gradient_m| over the largest entry, from `jax.grad` and not from the system's closed form."""
+    """Return |sum_m gradient_m| over the largest entry, from `jax.grad` and not from the system's closed form."""
 
     def imbalance(replicate: Int[Array, ""], state: State) -> Float[Array, ""]:
         arrival, perturbation = draw(jax.random.fold_in(root_key(4), replicate), HISTORY.dims, state.pool, params)

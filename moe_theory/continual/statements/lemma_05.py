@@ -12,7 +12,7 @@ EXPLORATION = statement("lemma-5-exploration", module=__name__, free=(experiment
 @EXPLORATION.charitable("lemma-5.exploration", experiments.BY_SCALE, rate(at_most=1.0))
 @EXPLORATION.competitor("lemma-5.exploration-quiet", interventions.QUIET_BY_SCALE, rate(at_most=1.0))
 def least_explored_gradient(run) -> np.ndarray:
-    return experiments.explored(run, "least_balance_gradient").min(axis=0)
+    return experiments.up_to_t1(run, "least_balance_gradient").min(axis=0)
 
 
 ROUTING = statement("lemma-5-router-learning", module=__name__, free=experiments.FREE_AT_LEVEL)
@@ -21,6 +21,6 @@ ROUTING = statement("lemma-5-router-learning", module=__name__, free=experiments
 @ROUTING.charitable("lemma-5.routing", experiments.BY_SCALE, rate(at_least=1.0))
 def largest_routed_gradient(run) -> np.ndarray:
     first = experiments.stage_rounds(run.params)
-    return experiments.recorded(run, "largest_gradient", first + 1, first + experiments.ROUNDS_PAST_EXPLORATION).max(
+    return experiments.from_to(run, "largest_gradient", first + 1, first + experiments.ROUNDS_PAST_EXPLORATION).max(
         axis=0
     )

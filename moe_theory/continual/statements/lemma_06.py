@@ -22,12 +22,12 @@ def gate_excess(run) -> np.ndarray:
     params = run.params
     last = int(run.rounds[-1])
     rate = float(params.learning_rate)
-    step = float(params.balance_weight) * int(params.num_experts)
-    rounds = experiments.stage_rounds(params)
-    early = rate * rounds * step
-    late = early + rate * (last - rounds) * step / rounds
-    excess = np.maximum(
-        experiments.explored(run, "gate_size").max(axis=0) / early,
-        experiments.recorded(run, "gate_size", rounds + 1, last).max(axis=0) / late,
+    largest_cost = float(params.balance_weight) * int(params.num_experts)
+    t1 = experiments.stage_rounds(params)
+    early_bound = rate * t1 * largest_cost
+    late_bound = early_bound + rate * (last - t1) * largest_cost / t1
+    ratio = np.maximum(
+        experiments.up_to_t1(run, "gate_size").max(axis=0) / early_bound,
+        experiments.from_to(run, "gate_size", first=t1 + 1, last=last).max(axis=0) / late_bound,
     )
-    return np.maximum(excess - 1, 0)
+    return np.maximum(ratio - 1, 0)

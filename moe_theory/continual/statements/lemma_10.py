@@ -23,8 +23,9 @@ APART = statement("lemma-10-apart", module=__name__, free=FREE_AT_LEVEL)
 
 
 def set_apart(*gaps: float) -> Selection:
-    """One run, with one component for each gap set between two of its gate outputs."""
-    return Selection(ROUTER_GRID, (CELL,), tuple(f"delta = {gap:g}" for gap in gaps), gaps)
+    """Return one run, with one component for each gap set between two of its gate outputs."""
+    labels = tuple(f"delta = {gap:g}" for gap in gaps)
+    return Selection(ROUTER_GRID, cells=(CELL,), labels=labels, abscissa=gaps)
 
 
 def probabilities_at(run, *gaps: float) -> Float[np.ndarray, "B gaps 2"]:
@@ -34,18 +35,19 @@ def probabilities_at(run, *gaps: float) -> Float[np.ndarray, "B gaps 2"]:
     return (weights / weights.sum(axis=-1, keepdims=True))[..., :2]
 
 
-def difference(*gaps: float) -> Callable[[Run], Float[np.ndarray, "gaps B"]]:
+def difference_at(*gaps: float) -> Callable[[Run], Float[np.ndarray, "gaps B"]]:
     return lambda run: np.abs(np.diff(probabilities_at(run, *gaps), axis=-1))[..., 0].T
 
 
-CLOSE.charitable("lemma-10.near", set_apart(*SMALL_GAPS), rate(at_least=1.0))(difference(*SMALL_GAPS))
-APART.charitable("lemma-10.far-bounded", set_apart(*BOUNDED_GAPS), rate(at_most=1.0))(difference(*BOUNDED_GAPS))
+CLOSE.charitable("lemma-10.near", set_apart(*SMALL_GAPS), rate(at_least=1.0))(difference_at(*SMALL_GAPS))
+APART.charitable("lemma-10.far-bounded", set_apart(*BOUNDED_GAPS), rate(at_most=1.0))(difference_at(*BOUNDED_GAPS))
 
 
 @APART.literal("lemma-10.far", set_apart(*LARGE_GAPS), identity(within=TOLERANCE), instead="lemma-10.exact")
 def short_of_proportion(run) -> np.ndarray:
-    differences = difference(*LARGE_GAPS)(run)
-    return np.maximum(np.asarray(LARGE_GAPS)[:, None] / LARGE_GAPS[0] * differences[:1] - differences, 0)
+    differences = difference_at(*LARGE_GAPS)(run)
+    in_proportion = np.asarray(LARGE_GAPS)[:, None] / LARGE_GAPS[0] * differences[:1]
+    return np.maximum(in_proportion - differences, 0)
 
 
 @APART.step("lemma-10.smaller", set_apart(*GAPS), identity(within=TOLERANCE))
@@ -58,4 +60,4 @@ def shortfall(run) -> np.ndarray:
 @APART.replacement("lemma-10.exact", set_apart(*GAPS), identity(within=TOLERANCE))
 def error_of_exact(run) -> np.ndarray:
     exact = probabilities_at(run, *GAPS).sum(axis=-1) * np.tanh(np.asarray(GAPS) / 2)
-    return difference(*GAPS)(run) - exact.T
+    return difference_at(*GAPS)(run) - exact.T

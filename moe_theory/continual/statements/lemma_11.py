@@ -30,7 +30,6 @@ OF_CLUSTERS = _covered("K", experiments.COVERAGE_CLUSTERS)
 LATER_TASKS = _covered("N", interventions.LATER)
 LATER_CLUSTERS = _covered("K", interventions.LATER_CLUSTERS)
 
-
 TASKS = statement(
     "lemma-11-more-experts",
     module=__name__,
@@ -54,21 +53,9 @@ def size_label(letter: str) -> Callable[[Run], list[str]]:
     return lambda run: [f"{letter} = {int(run.params.num_clusters)}, M = {int(run.params.num_experts)}"]
 
 
-@TASKS.charitable(
-    "lemma-11.tasks",
-    OF_TASKS,
-    MOSTLY,
-    labels=size_label("N"),
-    instead="lemma-11.two-tasks",
-)
+@TASKS.charitable("lemma-11.tasks", OF_TASKS, MOSTLY, labels=size_label("N"), instead="lemma-11.two-tasks")
 @TASKS.intervention("lemma-11.tasks-later", LATER_TASKS, MOSTLY)
-@CLUSTERS.charitable(
-    "lemma-11.clusters",
-    OF_CLUSTERS,
-    MOSTLY,
-    labels=size_label("K"),
-    instead="lemma-11.two-clusters",
-)
+@CLUSTERS.charitable("lemma-11.clusters", OF_CLUSTERS, MOSTLY, labels=size_label("K"), instead="lemma-11.two-clusters")
 @CLUSTERS.intervention("lemma-11.clusters-later", LATER_CLUSTERS, MOSTLY)
 def no_set_is_empty(run) -> np.ndarray:
     at_end_of_exploration = np.searchsorted(run.rounds, experiments.stage_rounds(run.params))
@@ -77,17 +64,16 @@ def no_set_is_empty(run) -> np.ndarray:
 
 
 def shortfalls(bound: Callable[[int, int], float]) -> Callable[[Run], np.ndarray]:
-    """Shortfall of the exact probability from a lower bound, the same for every replicate."""
+    """Return the shortfall of the exact probability from a lower bound, the same for every replicate."""
     values = [max(bound(*sizes) - corrected.coverage_probability(*sizes), 0.0) for sizes in COVERAGE_SIZES]
     return lambda run: alike(run, values)
 
 
-TASKS.step("lemma-11.product", OF_TASKS, identity(within=1e-9), labels=BY_SIZES, instead="lemma-11.union", exact=True)(
+NO_SHORTFALL = identity(within=1e-9)
+TASKS.step("lemma-11.product", OF_TASKS, NO_SHORTFALL, labels=BY_SIZES, instead="lemma-11.union", exact=True)(
     shortfalls(theory.lemma_11)
 )
-TASKS.step("lemma-11.union", OF_TASKS, identity(within=1e-9), labels=BY_SIZES, exact=True)(
-    shortfalls(corrected.lemma_11)
-)
+TASKS.step("lemma-11.union", OF_TASKS, NO_SHORTFALL, labels=BY_SIZES, exact=True)(shortfalls(corrected.lemma_11))
 
 
 @TASKS.replacement("lemma-11.two-tasks", OF_TASKS, identity(within=0))

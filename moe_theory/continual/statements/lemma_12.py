@@ -42,7 +42,7 @@ def largest_correct_gradient(run) -> np.ndarray:
 )
 @CLUSTERS.replacement("lemma-12.clusters-order", BY_FEW, rate(at_least=1.0))
 def correct_gradient(run) -> np.ndarray:
-    """Mean locality gradient of arrivals of T1 + 1, ..., t_1 at an expert of their set."""
+    """Return the mean locality gradient of arrivals of T1 + 1, ..., t_1 at an expert of their set."""
     rows = experiments.router_learning(run)
     gradients = run.records.locality_gradient[rows]
     is_inside = run.records.is_inside[rows]

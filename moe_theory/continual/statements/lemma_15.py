@@ -24,7 +24,7 @@ def is_always_ordered(run) -> np.ndarray:
 @TASKS.replacement("lemma-15.one-of-two-tasks", experiments.RETURN_MANY, identity(within=0))
 @CLUSTERS.replacement("lemma-15.one-of-two-clusters", experiments.RETURN_FEW, identity(within=0))
 def num_without_order(run) -> np.ndarray:
-    """Number of pairs without an order at the end of a run whose gates are never fixed (B,)."""
+    """Return how many pairs have no order at the end of a run whose gates are never fixed (B,)."""
     gates = np.asarray(run.state.gates[: int(run.params.num_experts)], np.float64)
     outputs = np.einsum("mdb,ndb->mnb", gates, np.asarray(run.state.pool.signals, np.float64))
     pairs = pairs_of(outputs, np.asarray(run.state.pool.clusters))

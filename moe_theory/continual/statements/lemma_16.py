@@ -14,9 +14,9 @@ ENDS = experiments.MANY_LARGEST + experiments.FEW_LARGEST
 LARGEST = experiments.NO_TERMINATION.over(ENDS)
 
 FROZEN = statement("lemma-16-frozen", module=__name__)
-HISTORY = statement(
-    "lemma-16-history", module=__name__, free=(Size("num_samples", 1, 9), experiments.FREE_NOISE, experiments.FREE_BETA)
-)
+FREE_SAMPLES = Size("num_samples", low=1, high=9)
+FREE_HISTORY = (FREE_SAMPLES, experiments.FREE_NOISE, experiments.FREE_BETA)
+HISTORY = statement("lemma-16-history", module=__name__, free=FREE_HISTORY)
 FROZEN.also("proposition-1.contraction", role="corrected")
 
 
@@ -33,30 +33,31 @@ FROZEN.also("proposition-1.contraction", role="corrected")
     "lemma-16.distance-at-once", interventions.LEARNED_AT_ONCE.over(experiments.MANY_SMALLEST), identity(within=1e-3)
 )
 def largest_distance_change(run) -> np.ndarray:
-    return (
-        run.records.distance_change[experiments.stage_rounds(run.params) :].max(axis=0)
-        / experiments.truth_length(run) ** 2
-    )
+    past_t1 = slice(experiments.stage_rounds(run.params), None)
+    return run.records.distance_change[past_t1].max(axis=0) / experiments.truth_length(run) ** 2
 
 
-def history(run) -> np.ndarray:
+def history_error(run) -> np.ndarray:
     rows = slice(experiments.stage_rounds(run.params))
     truths = run.state.pool.truths.astype(np.float64)
     ratio = theory.overparameterization_ratio(run.dims.num_features, run.dims.num_samples)
     return theory.lemma_16(run.records.task[rows], run.records.expert[rows], truths, ratio)
 
 
-@HISTORY.charitable("lemma-16.history", LARGEST, equality(history, margin=0.02), instead="lemma-16.step")
-@HISTORY.intervention("lemma-16.history-gaussian", interventions.EXPLORED.over(ENDS), equality(history, margin=0.02))
-@HISTORY.suspect("lemma-16.history-blind", interventions.EXPLORED_BLINDLY.over(ENDS), equality(history, margin=0.02))
+AS_BY_HISTORY = equality(history_error, margin=0.02)
+
+
+@HISTORY.charitable("lemma-16.history", LARGEST, AS_BY_HISTORY, instead="lemma-16.step")
+@HISTORY.intervention("lemma-16.history-gaussian", interventions.EXPLORED.over(ENDS), AS_BY_HISTORY)
+@HISTORY.suspect("lemma-16.history-blind", interventions.EXPLORED_BLINDLY.over(ENDS), AS_BY_HISTORY)
 def explored_error(run) -> np.ndarray:
-    return experiments.explored(run, "generalization_error")[-1]
+    return experiments.up_to_t1(run, "generalization_error")[-1]
 
 
-def explored_mean(name: str) -> Callable[[Run], np.ndarray]:
+def mean_up_to_t1(name: str) -> Callable[[Run], np.ndarray]:
     return lambda run: getattr(run.records, name)[: experiments.stage_rounds(run.params)].mean(axis=0, dtype=np.float64)
 
 
-HISTORY.replacement("lemma-16.step", LARGEST, equality(explored_mean("step_expected"), margin=0.02))(
-    explored_mean("step_error")
+HISTORY.replacement("lemma-16.step", LARGEST, equality(mean_up_to_t1("step_expected"), margin=0.02))(
+    mean_up_to_t1("step_error")
 )

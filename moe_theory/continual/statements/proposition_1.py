@@ -77,7 +77,7 @@ def largest_drift(run) -> np.ndarray:
 
 
 def late_repeats(run) -> tuple[np.ndarray, np.ndarray]:
-    """Rounds past T1 in which an expert repeats a task that it has not learned, and its squared error before."""
+    """Return where past T1 an expert repeats a task that it has not learned, and its squared error before (T, B)."""
     # A move is orthogonal to the error that it leaves, so the squared error before it is the sum of both squares.
     before = run.records.error + run.records.update_norm.astype(np.float64) ** 2
     repeats = experiments.repeats_of(run) & (before > LEARNED * experiments.truth_length(run) ** 2)
@@ -86,10 +86,9 @@ def late_repeats(run) -> tuple[np.ndarray, np.ndarray]:
 
 
 def contracted_errors(run) -> np.ndarray:
-    contraction = error_contraction(
-        experiments.SPECIALIZATION.dims.num_features, experiments.SPECIALIZATION.dims.num_samples
-    )
-    return contraction * np.sum(late_repeats(run)[0], axis=0)
+    dims = experiments.SPECIALIZATION.dims
+    repeats, _ = late_repeats(run)
+    return error_contraction(dims.num_features, dims.num_samples) * np.sum(repeats, axis=0)
 
 
 @TASK_MODELS.replacement(

@@ -47,20 +47,19 @@ def in_units(measure: Callable[[Run], np.ndarray], runs: Sequence[Run]) -> np.nd
     return np.stack([measure(run) / float(run.params.truth_scale) ** 1.75 for run in runs])
 
 
-def smaller(measure: Callable[[Run], np.ndarray]) -> Callable[..., np.ndarray]:
+def at_smaller_scales(measure: Callable[[Run], np.ndarray]) -> Callable[..., np.ndarray]:
     return lambda *runs: in_units(measure, runs[:-1])
 
 
 def no_growth(measure: Callable[[Run], np.ndarray]) -> Criterion:
-    """Growth of at most 10 % from one sigma_0 to the next smaller one, which means an order of at least 1.69."""
+    """Return the bound of at most 10 % growth from one sigma_0 to the next smaller one: an order of at least 1.69."""
     return bound(at_most=lambda *runs: in_units(measure, runs[1:]), margin=0.1)
 
 
-SMALLER_OWN = smaller(own_gap)
+SMALLER_OWN = at_smaller_scales(own_gap)
 OWN_STAYS = no_growth(own_gap)
-SMALLER_ANY = smaller(any_gap)
+SMALLER_ANY = at_smaller_scales(any_gap)
 ANY_STAYS = no_growth(any_gap)
-
 
 SAME_SET.charitable("proposition-2.same-set-slow", experiments.SLOW_MANY.jointly(), OWN_STAYS)(SMALLER_OWN)
 SAME_SET_FEW.charitable("proposition-2.same-set-clusters-slow", experiments.SLOW_FEW.jointly(), OWN_STAYS)(SMALLER_OWN)
@@ -84,7 +83,7 @@ ALL.charitable("proposition-2.all-experts-slow", experiments.SLOW_RETURN_MANY.jo
 ALL_FEW.charitable("proposition-2.all-experts-clusters-slow", experiments.SLOW_RETURN_FEW.jointly(), ANY_STAYS)(
     SMALLER_ANY
 )
-BLIND_AND_SLOW = [own.jointly() for own in interventions.SLOW_BLIND]
+BLIND_AND_SLOW = [runs.jointly() for runs in interventions.SLOW_BLIND]
 claim_competitors(
     SMALLER_ANY,
     {"proposition-2.all-experts-slow": ALL, "proposition-2.all-experts-clusters-slow": ALL_FEW},

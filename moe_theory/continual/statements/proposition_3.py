@@ -43,8 +43,8 @@ def is_terminated(run) -> np.ndarray:
     return run.records.terminated[experiments.stage_rounds(run.params, experiments.T2_POWER)]
 
 
-def fixed(run) -> np.ndarray:
-    """Arrivals past T2 with fixed gates and a set that is not empty (T, B)."""
+def is_fixed(run) -> np.ndarray:
+    """Return which arrivals are past T2, with fixed gates and a set that is not empty (T, B)."""
     is_past_stage_2 = run.rounds > experiments.stage_rounds(run.params, experiments.T2_POWER)
     return run.records.terminated & is_past_stage_2[:, None] & (run.records.set_size >= 1)
 
@@ -53,9 +53,9 @@ def share(happens: np.ndarray) -> np.ndarray:
     return np.asarray(np.mean(happens, axis=0, dtype=np.float64))
 
 
-@ranged(0, experiments.FAILURE)
+@ranged(low=0, high=experiments.FAILURE)
 def tolerated_outside(run) -> np.ndarray:
-    return experiments.FAILURE * share(fixed(run))
+    return experiments.FAILURE * share(is_fixed(run))
 
 
 @TASKS.charitable("proposition-3.inside-tasks", experiments.LIMIT_MANY, UNLIKELY, hypotheses=MORE)
@@ -69,22 +69,22 @@ def is_soon_outside(run) -> np.ndarray:
 
 
 @TASKS.ours("proposition-3.inside-own", AT_FIGURE_2, bound(at_most=tolerated_outside))
-@ranged(0, 1)
-def outside(run) -> np.ndarray:
-    return share(fixed(run) & ~run.records.is_inside)
+@ranged(low=0, high=1)
+def outside_share(run) -> np.ndarray:
+    return share(is_fixed(run) & ~run.records.is_inside)
 
 
-def contested(run) -> np.ndarray:
-    return fixed(run) & (run.records.set_size >= 2)
+def is_contested(run) -> np.ndarray:
+    return is_fixed(run) & (run.records.set_size >= 2)
 
 
 def even_share(run) -> np.ndarray:
-    return share(contested(run) / np.maximum(run.records.set_size, 1))
+    return share(is_contested(run) / np.maximum(run.records.set_size, 1))
 
 
 def bounded_share(run) -> np.ndarray:
     gap = run.records.own_gap.astype(np.float64) / float(run.params.perturbation_scale)
-    return share(contested(run) * np.minimum(1 / np.maximum(run.records.set_size, 1) + gap, 1))
+    return share(is_contested(run) * np.minimum(1 / np.maximum(run.records.set_size, 1) + gap, 1))
 
 
 EVEN = equality(even_share, margin=0.1)  # of a share 1/|M_n|
@@ -98,13 +98,13 @@ EVEN = equality(even_share, margin=0.1)  # of a share 1/|M_n|
     experiments.SPECIALIZATION.over(
         experiments.MANY_SMALLEST + experiments.FEW_SMALLEST + experiments.MANY_FIGURE_2 + experiments.FEW_FIGURE_2
     ),
-    bound(at_most=bounded_share, trivial=lambda run: share(contested(run))),
+    bound(at_most=bounded_share, trivial=lambda run: share(is_contested(run))),
 )
 def leader_share(run) -> np.ndarray:
-    return share(contested(run) & run.records.led)
+    return share(is_contested(run) & run.records.led)
 
 
-@ranged(0, 1)
+@ranged(low=0, high=1)
 def reduced_share(run) -> np.ndarray:
     return own_share(run.records.task, run.records.reduced_expert, run.state.pool.clusters)
 
@@ -118,6 +118,6 @@ AS_REDUCED = equality(reduced_share, margin=0.05, scale=1.0)  # of all arrivals
 @CLUSTERS.replacement(
     "proposition-3.reduced-clusters", experiments.DRIVE_GRID.over(experiments.DRIVES_FEW), AS_REDUCED, hypotheses=FEWER
 )
-@ranged(0, 1)
+@ranged(low=0, high=1)
 def full_share(run) -> np.ndarray:
     return own_share(run.records.task, run.records.expert, run.state.pool.clusters)

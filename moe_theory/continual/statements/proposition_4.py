@@ -9,7 +9,7 @@ from moe_theory.continual.statements.setting import statement
 from moe_theory.runs import Run
 from moe_theory.verification.statement import equality
 
-# g_t is the error of a task independent of w_t, u_n = v_n / |v_n|, and S is the mean projector that a round applies.
+# The texts use g_t, the error of a task independent of w_t, u_n = v_n / |v_n|, and S, the mean projector of a round.
 ALONE = experiments.SINGLE_EXPERT.at(experiments.SINGLE)
 
 FORGETTING = statement("proposition-4-forgetting", module=__name__)
@@ -25,33 +25,32 @@ def task_gap(run) -> np.ndarray:
     return np.asarray(single_expert_gaps(run).task_gap)[None]
 
 
-def printed(name: str) -> Callable[[Run], np.ndarray]:
-    """Right side of (17) or (18) at the recorded rounds (V, B)."""
-    ratio = theory.overparameterization_ratio(
-        experiments.SINGLE_EXPERT.dims.num_features, experiments.SINGLE_EXPERT.dims.num_samples
-    )
+def printed_metric(name: str) -> Callable[[Run], np.ndarray]:
+    """Return the right side of (17) or (18) at the recorded rounds (V, B)."""
+    dims = experiments.SINGLE_EXPERT.dims
+    ratio = theory.overparameterization_ratio(dims.num_features, dims.num_samples)
     return lambda run: getattr(theory.proposition_4(single_expert_gaps(run), ratio, run.rounds[:, None]), name)
 
 
-def exact(name: str) -> Callable[[Run], np.ndarray]:
+def exact_metric(name: str) -> Callable[[Run], np.ndarray]:
     return lambda run: getattr(experiments.exact_of(run), name)
 
 
 FORGETTING.charitable(
     "proposition-4.forgetting",
     ALONE,
-    equality(printed("forgetting"), margin=0.02, scale=task_gap),
+    equality(printed_metric("forgetting"), margin=0.02, scale=task_gap),
     instead="exact.forgetting",
 )(experiments.metric("forgetting"))
-FORGETTING.replacement("exact.forgetting", ALONE, equality(exact("forgetting"), margin=0.02, scale=task_gap))(
+FORGETTING.replacement("exact.forgetting", ALONE, equality(exact_metric("forgetting"), margin=0.02, scale=task_gap))(
     experiments.metric("forgetting")
 )
 GENERALIZATION_ERROR.charitable(
     "proposition-4.generalization-error",
     ALONE,
-    equality(printed("generalization_error"), margin=0.02),
+    equality(printed_metric("generalization_error"), margin=0.02),
     instead="exact.generalization-error",
 )(experiments.metric("generalization_error"))
 GENERALIZATION_ERROR.replacement(
-    "exact.generalization-error", ALONE, equality(exact("generalization_error"), margin=0.02)
+    "exact.generalization-error", ALONE, equality(exact_metric("generalization_error"), margin=0.02)
 )(experiments.metric("generalization_error"))

@@ -20,12 +20,12 @@ DECAY = statement("theorem-1-forgetting-decay", module=__name__)
 GENERALIZATION_ERROR = statement(
     "theorem-1-generalization-error",
     module=__name__,
-    free=(*experiments.FREE, Size("num_features", 3, 12), Size("num_samples", 1, 9)),
+    free=(*experiments.FREE, Size("num_features", low=3, high=12), Size("num_samples", low=1, high=9)),
 )
 
 
 def explored_pairs(run) -> tuple[np.ndarray, np.ndarray]:
-    """Whether an arrival's expert up to T1 has had a task before, and the squared distance to it (T1, B)."""
+    """Return whether an arrival's expert up to T1 has had a task before, and the squared distance to it (T1, B)."""
     rows = slice(experiments.stage_rounds(run.params))
     truths = np.moveaxis(run.state.pool.truths, -1, 0).astype(np.float64)
     distances = np.sum((truths[:, :, None] - truths[:, None]) ** 2, axis=-1)
@@ -34,17 +34,19 @@ def explored_pairs(run) -> tuple[np.ndarray, np.ndarray]:
 
 
 def random_distance(run) -> np.ndarray:
-    return explored_pairs(run)[0].mean(axis=0) * experiments.task_gap(run)
+    has_met, _ = explored_pairs(run)
+    return has_met.mean(axis=0) * experiments.task_gap(run)
 
 
-@ranged(0, 1)
+@ranged(low=0, high=1)
 def even_share(run) -> np.ndarray:
-    return explored_pairs(run)[0].mean(axis=0) / run.state.pool.truths.shape[0]
+    has_met, _ = explored_pairs(run)
+    return has_met.mean(axis=0) / run.state.pool.truths.shape[0]
 
 
 @FORGETTING.replacement("theorem-1.repeats", EXPLORED, bound(at_most=even_share), hypotheses=["norm-not-squared"])
-@ranged(0, 1)
-def repeats(run) -> np.ndarray:
+@ranged(low=0, high=1)
+def share_of_repeats(run) -> np.ndarray:
     rows = slice(experiments.stage_rounds(run.params))
     return np.mean(experiments.repeats_of(run)[rows], axis=0)
 
@@ -56,14 +58,14 @@ def met_distance(run) -> np.ndarray:
 
 
 def frozen_forgetting(run) -> np.ndarray:
-    explored = experiments.stage_rounds(run.params)
-    return experiments.metric("forgetting", explored)(run) * (explored - 1) / (np.array(ROUNDS)[:, None] - 1)
+    t1 = experiments.stage_rounds(run.params)
+    return experiments.metric("forgetting", t1)(run) * (t1 - 1) / (np.array(ROUNDS)[:, None] - 1)
 
 
 FORGETTING.charitable(
     "theorem-1.forgetting",
     experiments.by_rounds(experiments.FIGURE_2, experiments.MANY, *EARLY),
-    bound(at_most=experiments.printed("forgetting", *EARLY)),
+    bound(at_most=experiments.printed_metric("forgetting", *EARLY)),
     instead="theorem-1.forgetting-given-routes",
 )(experiments.metric("forgetting", *EARLY))
 DECAY.charitable(
@@ -73,23 +75,24 @@ DECAY.charitable(
     instead="theorem-1.late-forgetting-given-routes",
 )(experiments.metric("forgetting", *ROUNDS))
 GENERALIZATION_ERROR.charitable(
-    "theorem-1.generalization-error", BY_ROUNDS, bound(at_most=experiments.printed("generalization_error", *ROUNDS))
+    "theorem-1.generalization-error",
+    BY_ROUNDS,
+    bound(at_most=experiments.printed_metric("generalization_error", *ROUNDS)),
 )(experiments.metric("generalization_error", *ROUNDS))
 GENERALIZATION_ERROR.literal(
     "theorem-1.generalization-error-early",
     experiments.by_rounds(experiments.JUST_EXPLORED, experiments.MANY, *JUST_AFTER),
-    bound(at_most=experiments.printed("generalization_error", *JUST_AFTER)),
+    bound(at_most=experiments.printed_metric("generalization_error", *JUST_AFTER)),
     instead="theorem-1.error-given-routes",
 )(experiments.metric("generalization_error", *JUST_AFTER))
 
-
-for printed, id, name, rounds in (
+for case, id, name, rounds in (
     (FORGETTING, "theorem-1.forgetting-given-routes", "forgetting", EARLY),
     (DECAY, "theorem-1.late-forgetting-given-routes", "forgetting", AFTER),
     (GENERALIZATION_ERROR, "theorem-1.error-given-routes", "generalization_error", AFTER),
 ):
     runs = experiments.by_rounds(experiments.JUST_EXPLORED, experiments.MANY, *rounds)
-    printed.replacement(id, runs, equality(experiments.expected(name, *rounds), margin=ROUTES_MARGIN))(
+    case.replacement(id, runs, equality(experiments.expected_metric(name, *rounds), margin=ROUTES_MARGIN))(
         experiments.metric(name, *rounds)
     )
 

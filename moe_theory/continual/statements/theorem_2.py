@@ -19,46 +19,48 @@ GENERALIZATION_ERROR = statement("theorem-2-generalization-error", module=__name
 
 later_forgetting = experiments.metric("forgetting", *ROUNDS)
 later_error = experiments.metric("generalization_error", *ROUNDS)
-below_22 = bound(at_most=experiments.printed("generalization_error", *ROUNDS, form=theory.theorem_2))
+below_22 = bound(at_most=experiments.printed_metric("generalization_error", *ROUNDS, form=theory.theorem_2))
 appendix = functools.partial(theory.theorem_2, form="appendix")
 
 EXPLORATION.charitable(
     "theorem-2.exploration-forgetting",
     experiments.by_rounds(experiments.JUST_EXPLORED, experiments.FEW, *EXPLORING),
-    bound(at_most=experiments.printed("forgetting", *EXPLORING)),
+    bound(at_most=experiments.printed_metric("forgetting", *EXPLORING)),
     instead="theorem-2.exploration-given-routes",
 )(experiments.metric("forgetting", *EXPLORING))
 FORGETTING.literal(
-    "theorem-2.forgetting", BY_ROUNDS, bound(at_most=experiments.printed("forgetting", *ROUNDS, form=theory.theorem_2))
+    "theorem-2.forgetting",
+    BY_ROUNDS,
+    bound(at_most=experiments.printed_metric("forgetting", *ROUNDS, form=theory.theorem_2)),
 )(later_forgetting)
 FORGETTING.charitable(
     "theorem-2.forgetting-exponent",
     BY_ROUNDS,
-    bound(at_most=experiments.printed("forgetting", *ROUNDS, form=corrected.theorem_2)),
+    bound(at_most=experiments.printed_metric("forgetting", *ROUNDS, form=corrected.theorem_2)),
     instead="theorem-2.forgetting-given-routes",
 )(later_forgetting)
 GENERALIZATION_ERROR.charitable(
     "theorem-2.generalization-error", BY_ROUNDS, below_22, instead="theorem-2.error-given-routes"
 )(later_error)
-for role, id, runs in (
+for role, ending, runs in (
     (Role.INTERVENTION, "sorted-gaussian", interventions.BOTH),
     (Role.SUSPECT, "sorted", interventions.SORTED_LATER),
     (Role.SUSPECT, "gaussian", interventions.GAUSSIAN),
 ):
-    rounds_of_runs = experiments.by_rounds(runs, experiments.FEW, *ROUNDS)
-    GENERALIZATION_ERROR.claim(f"theorem-2.generalization-error-{id}", rounds_of_runs, below_22, role=role)(later_error)
+    by_rounds = experiments.by_rounds(runs, experiments.FEW, *ROUNDS)
+    GENERALIZATION_ERROR.claim(f"theorem-2.generalization-error-{ending}", by_rounds, below_22, role=role)(later_error)
 GENERALIZATION_ERROR.literal(
     "theorem-2.generalization-error-appendix",
     BY_ROUNDS,
-    bound(at_most=experiments.printed("generalization_error", *ROUNDS, form=appendix)),
+    bound(at_most=experiments.printed_metric("generalization_error", *ROUNDS, form=appendix)),
 )(later_error)
-for printed, id, name, rounds in (
+for case, id, name, rounds in (
     (EXPLORATION, "theorem-2.exploration-given-routes", "forgetting", EXPLORING),
     (FORGETTING, "theorem-2.forgetting-given-routes", "forgetting", AFTER),
     (GENERALIZATION_ERROR, "theorem-2.error-given-routes", "generalization_error", AFTER),
 ):
     runs = experiments.by_rounds(experiments.JUST_EXPLORED, experiments.FEW, *rounds)
-    printed.replacement(id, runs, equality(experiments.expected(name, *rounds), margin=ROUTES_MARGIN))(
+    case.replacement(id, runs, equality(experiments.expected_metric(name, *rounds), margin=ROUTES_MARGIN))(
         experiments.metric(name, *rounds)
     )
 GENERALIZATION_ERROR.replacement(

@@ -42,33 +42,36 @@ observe = fields(
 
 def compute(setup: plot.Setup) -> xr.Dataset:
     length = setup.rounds
-    later = tuple(range(length // 2, length))
+    second_half = tuple(range(length // 2, length))
     runs = setup.run(
         Cell(
-            name=_name(name, number),
+            name=_cell_name(law, number),
             system=system(DIMS),
             params=setup.params(num_experts=number, **delays),
             num_rounds=length,
             record_every=1,
             observe=observe,
-            keep=later,
+            keep=second_half,
         )
-        for (name, delays), number in itertools.product(DELAYS.items(), EXPERTS)
+        for (law, delays), number in itertools.product(DELAYS.items(), EXPERTS)
     )
 
-    def measured(name: str, number: int) -> plot.Values:
-        records = runs[_name(name, number)].records
+    def measure(law: str, number: int) -> plot.Values:
+        records = runs[_cell_name(law, number)].records
         return plot.means({share: getattr(records, share).mean(axis=0) for share in SHARES})
 
-    data = plot.over(measured, delays=list(DELAYS), experts=EXPERTS)
-    return data.merge(plot.over(lambda number: {name: predicted(name, number) for name in THEORY}, experts=EXPERTS))
+    def predict_all(number: int) -> plot.Values:
+        return {name: predict(name, number) for name in THEORY}
+
+    data = plot.over(measure, delays=list(DELAYS), experts=EXPERTS)
+    return data.merge(plot.over(predict_all, experts=EXPERTS))
 
 
-def _name(delays: str, num_experts: int) -> str:
-    return f"{delays}, M = {num_experts}"
+def _cell_name(law: str, num_experts: int) -> str:
+    return f"{law}, M = {num_experts}"
 
 
-def predicted(name: str, num_experts: int) -> float:
+def predict(name: str, num_experts: int) -> float:
     """Return theory's values for M servers, with M/N or Binomial(M, 1/N) specialists per task type."""
     num_tasks = DIMS.num_tasks
     if name == "tail":
@@ -77,7 +80,8 @@ def predicted(name: str, num_experts: int) -> float:
         return corrected.unserved(MAX_DELAY, num_tasks, num_experts / num_tasks)
     counts = np.arange(num_experts + 1)
     weights = stats.binom.pmf(counts, num_experts, 1 / num_tasks)
-    return float(weights @ [corrected.unserved(MAX_DELAY, num_tasks, int(count)) for count in counts])
+    chances = [corrected.unserved(MAX_DELAY, num_tasks, int(count)) for count in counts]
+    return float(weights @ chances)
 
 
 @plot.figure(
@@ -101,7 +105,7 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     """
     experts = data.experts.values
     titles = [TITLES[name] for name in data.delays.values]
-    ends = (0.93 * experts[0], 1.08 * experts[-1])
+    ends = (0.93 * experts[0], 1.08 * experts[-1])  # with room for marks
     labels = roles.ArtistStyle(xlabel="servers $M$", ylabel="probability at an arrival", sharey=True)
     axes = plot.row(canvas, titles, xscale="log", yscale="log", xlim=ends, ylim=(FLOOR, 1.2), **labels)
     for panel, delays in zip(axes, data.delays.values, strict=True):
@@ -130,7 +134,7 @@ def _draw_share(panel: plot.Axes, selection: xr.Dataset, name: str, role: roles.
     experts = selection.experts.values
     share = selection[name].values
     positive = np.where(share > 0, share, np.nan)
-    plot.intervals(panel, experts, positive, selection[f"{name}_error"].values, label, log=True, **role)
+    plot.intervals(panel, experts, positive, error=selection[f"{name}_error"].values, label=label, log=True, **role)
     unseen = experts[share == 0]
     if len(unseen) > 0:  # an empty line without clipping would spoil the layout
         UNSEEN(color=role["color"]).plot(panel, unseen, np.full(len(unseen), FLOOR), label="not seen once")

@@ -15,22 +15,8 @@ from moe_theory import plot
 from moe_theory.core.errors import enclosed
 from moe_theory.core.system import fields
 from moe_theory.core.tasks import Pool
-from moe_theory.edge import corrected, theory
+from moe_theory.edge import corrected, experiments, theory
 from moe_theory.edge.algorithm import system
-from moe_theory.edge.experiments import (
-    FAILURE,
-    FIGURE_3_DIMS,
-    FIGURE_3_EXPERTS,
-    FIGURE_3_ROUNDS,
-    cell_name,
-    error_given_routes,
-    exploration_rounds,
-    flushed_error,
-    gaps_of,
-    loads_of,
-    pools_of,
-    proposition_4,
-)
 from moe_theory.edge.params import PROPORTIONAL, Dims
 from moe_theory.edge.policies import POLICIES
 from moe_theory.plot import roles
@@ -47,7 +33,7 @@ LABELS = {"theory": "(a) Theorem 1, (b) Proposition 4", "exact": "(a) theory alo
 # A single expert's exact moments converge as ((p - s)/(p - 1))^L, to 13 digits within this many arrivals.
 CONVERGED = 32
 
-observe = fields(flushed=flushed_error, loads="state.visits")
+observe = fields(flushed=experiments.flushed_error, loads="state.visits")
 observe_routes = fields("info.truth", "info.task", "info.expert")  # recorded in every round, for the adaptive policy
 
 
@@ -55,44 +41,46 @@ def compute(setup: plot.Setup, policies: Sequence[str] = tuple(POLICIES)) -> xr.
     numbers = setup.experts
     dims = setup.dims
     length = setup.rounds
-    settings = {cell_name(number): setup.params(num_experts=number) for number in numbers}
-    explored = [exploration_rounds(params, max_delay=longest_delay(dims)) for params in settings.values()]
+    settings = {experiments.cell_name(number): setup.params(num_experts=number) for number in numbers}
+    explored = [experiments.exploration_rounds(params, max_delay=longest_delay(dims)) for params in settings.values()]
     cells = []
     for name in policies:
         settings_of_cells = {f"{name}, {key}": params for key, params in settings.items()}
         cells += plot.log_axis_cells(settings_of_cells, system(dims, POLICIES[name]), observe, length, also=explored)
     cells += [
-        Cell(f"routes, {key}", system(dims, POLICIES["adaptive"]), params, length, 1, observe=observe_routes)
+        Cell(f"routes, {key}", system(dims, POLICIES["adaptive"]), params, length, observe=observe_routes)
         for key, params in settings.items()
     ]
     runs = setup.run(cells)
-    first = next(iter(runs.values()))
-    single = np.stack([single_expert_errors(pool, dims, first.params, length) for pool in pools_of(first)])
+    first_run = next(iter(runs.values()))  # all runs have the same pools
+    pools = experiments.pools_of(first_run)
+    single = np.stack([single_expert_errors(pool, dims, first_run.params, length) for pool in pools])
 
-    def values_of(policy: str, number: int) -> dict[str, Float[np.ndarray, " R"]]:
-        key = cell_name(number)
-        return _values_of(runs[f"{policy}, {key}"], policy, single, dims, runs[f"routes, {key}"])
+    def values_at(policy: str, number: int) -> dict[str, Float[np.ndarray, " R"]]:
+        key = experiments.cell_name(number)
+        return _values_of(runs[f"{policy}, {key}"], policy, single, dims, routes=runs[f"routes, {key}"])
 
-    data = plot.over(values_of, {"round": first.rounds}, policy=policies, experts=numbers)
+    data = plot.over(values_at, {"round": first_run.rounds}, policy=policies, experts=numbers)
     return data.assign_coords(explored=("experts", explored)).assign_attrs(
-        {"within": float(np.mean(gaps_of(first).within_gap)) / dims.num_features}
+        {"within": float(np.mean(experiments.gaps_of(first_run).within_gap)) / dims.num_features}
         | {name: getattr(dims, name) for name in ("num_tasks", "num_features", "num_samples", "max_delay")}
-        | {name: float(getattr(first.params, name)) for name in ("learning_rate", "truth_scale")}
+        | {name: float(getattr(first_run.params, name)) for name in ("learning_rate", "truth_scale")}
     )
 
 
 def _values_of(
     run: Run, policy: str, single: Float[np.ndarray, "B L"], dims: Dims, routes: Run
 ) -> dict[str, Float[np.ndarray, " R"]]:
+    """Return the curves of a panel: the error over replicates, and each theory, which is NaN for other policies."""
     scale = 1 / dims.num_features
     missing = np.full(len(run.rounds), np.nan)
     if policy == "adaptive":
-        along_routes = error_given_routes(routes, dims.num_samples)[run.rounds - 1]
+        along_routes = experiments.error_given_routes(routes, dims.num_samples)[run.rounds - 1]
         samples = {"theorem_1": theorem_1_of(run, dims), "exact": along_routes}
     else:
-        loads = loads_of(run)
+        loads = experiments.loads_of(run)
         errors = [corrected.by_loads(by_load, loads[:, index]) for index, by_load in enumerate(single)]
-        samples = {"proposition_4": proposition_4(run, dims), "exact": np.stack(errors, axis=1)}
+        samples = {"proposition_4": experiments.proposition_4(run, dims), "exact": np.stack(errors, axis=1)}
     theories = {name: np.mean(samples[name], axis=1) * scale if name in samples else missing for name in THEORY}
     return plot.across_replicates(run.records.flushed.astype(np.float64) * scale) | theories
 
@@ -104,10 +92,10 @@ def longest_delay(dims: Dims) -> int:
 
 def theorem_1_of(run: Run, dims: Dims) -> Float[np.ndarray, "R B"]:
     """Return (23) from each replicate's pool and loads, with the gap inside a cluster for G^4."""
-    loads = loads_of(run)
-    pool_gaps = gaps_of(run)
+    loads = experiments.loads_of(run)
+    pool_gaps = experiments.gaps_of(run)
     ratio = theory.overparameterization_ratio(dims.num_features, dims.num_samples)
-    ends = np.minimum(run.rounds, exploration_rounds(run.params, max_delay=longest_delay(dims)))
+    ends = np.minimum(run.rounds, experiments.exploration_rounds(run.params, max_delay=longest_delay(dims)))
     explored = loads[np.searchsorted(run.rounds, ends, side="right") - 1]
     return np.asarray(theory.theorem_1(pool_gaps, ratio, loads, explored, loads.sum(axis=-1), pool_gaps.within_gap))
 
@@ -116,17 +104,20 @@ def single_expert_errors(pool: Pool, dims: Dims, params: Any, max_load: int) -> 
     """Return g(L) for L = 0..`max_load`, by equal increments of L g(L) after convergence."""
     last = min(CONVERGED, max_load)
     follows_truth = int(params.signal_law) == PROPORTIONAL
-    errors = corrected.generalization_error(pool, dims.num_samples, last, float(params.cluster_spread), follows_truth)
+    errors = corrected.generalization_error(
+        pool, dims.num_samples, max_load=last, cluster_spread=float(params.cluster_spread), follows_truth=follows_truth
+    )
     sums = errors * np.arange(last + 1)
-    counts = np.arange(last + 1, max_load + 1)
-    return np.concatenate([errors, (sums[-1] + (sums[-1] - sums[-2]) * (counts - last)) / counts])
+    later_loads = np.arange(last + 1, max_load + 1)
+    later_sums = sums[-1] + (sums[-1] - sums[-2]) * (later_loads - last)
+    return np.concatenate([errors, later_sums / later_loads])
 
 
 def caption_words(data: xr.Dataset) -> Mapping[str, object]:
     last = data.attrs["num_rounds"]
     beyond = [str(int(number)) for number in data.experts[data.explored.values > last]]
     return {
-        "failure": FAILURE,
+        "failure": experiments.FAILURE,
         "explored": ", ".join(str(int(rounds)) for rounds in data.explored),
         "which": enclosed(", beyond the last round for M = ", ", ".join(beyond)),
     }
@@ -139,9 +130,9 @@ def caption_words(data: xr.Dataset) -> Mapping[str, object]:
     summary="Fig. 3 (a), (b): means and bands against Theorem 1, Proposition 4 and the moment recursion.",
     words=caption_words,
     size=(7.2, 4.4),
-    rounds=FIGURE_3_ROUNDS,
-    experts=FIGURE_3_EXPERTS,  # numbers of servers
-    dims=FIGURE_3_DIMS,
+    rounds=experiments.FIGURE_3_ROUNDS,
+    experts=experiments.FIGURE_3_EXPERTS,  # numbers of servers
+    dims=experiments.FIGURE_3_DIMS,
     claims=("edge.figure-3.*", "edge.theorem-1.*", "edge.proposition-4.*", "edge.exact.*"),
 )
 def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
@@ -173,7 +164,7 @@ def _draw_adaptive(panel: plot.Axes, selection: xr.Dataset) -> None:
     scale = selection.attrs["truth_scale"]
     roles.REFERENCE.hline(panel, scale**2)
     plot.note(panel, r"$\sigma_0^2$", (rounds[0], scale**2), (3, 2))
-    plot.curve(panel, rounds, run, "adaptive: mean", "10–90 % of replicates", **roles.MEASURED)
+    plot.curve(panel, rounds, run, label="adaptive: mean", band="10–90 % of replicates", **roles.MEASURED)
     roles.PRINTED.plot(panel, rounds, run.theorem_1, label=LABELS["theory"])
     roles.RIGHT.plot(panel, rounds, run.exact, label=LABELS["exact"])
     roles.REFERENCE.vline(panel, int(selection.explored), label="(a) end of exploration $T_1$")
@@ -198,7 +189,7 @@ def _draw_blind(panel: plot.Axes, selection: xr.Dataset) -> None:
 
 def overview_curves(setup: plot.Setup) -> plot.Curves:
     """Return the adaptive policy's G_t per coordinate on 30 servers, with (23) and the recursion."""
-    setup_of_30 = picture.setup(setup.reading, setup.replicates, setup.seed, setup.progress, experts=[30])
+    setup_of_30 = picture.setup(setup.reading, setup.replicates, setup.seed, progress=setup.progress, experts=[30])
     curves = compute(setup_of_30, ["adaptive"]).sel(policy="adaptive", experts=30)
     columns = (curves["mean"], curves.low, curves.high, curves.theorem_1, curves.exact)
     return plot.Curves(curves["round"].values, *(column.values for column in columns))

@@ -29,7 +29,8 @@ LINE = roles.ArtistStyle(color="C1", linewidth=1.1)
 POINT = roles.ArtistStyle(marker="o", markersize=4.5, markerfacecolor="white", markeredgecolor="black")
 
 
-def signal_scale(params: Any, drive: float, dims: Dims) -> float:
+def signal_scale_at(drive: float, params: Any, dims: Dims) -> float:
+    """Return the scale of signals at which these parameters have a gate drive."""
     return math.sqrt(drive / gate_drive(params._replace(signal_scale=1.0), dims.num_features))
 
 
@@ -39,23 +40,23 @@ def compute(setup: plot.Setup) -> xr.Dataset:
     for drive in DRIVES:
         for number in EXPERTS:
             params = setup.params(num_experts=number, signal_scale=1.0)
-            params = params._replace(signal_scale=signal_scale(params, drive, DIMS))
-            name = _name(drive, number)
+            params = params._replace(signal_scale=signal_scale_at(drive, params, DIMS))
+            name = _cell_name(drive, number)
             cells.append(Cell(name, system(DIMS), params, length, record_every=length, observe=flushed_error))
     runs = setup.run(cells)
 
-    def drives(numbers: tuple[int, ...]) -> list[float]:
+    def drives_of_reading(numbers: tuple[int, ...]) -> list[float]:
         return [gate_drive(setup.params(num_experts=number), DIMS.num_features) for number in numbers]
 
-    def values_of(drive: float, number: int) -> plot.Values:
-        return _values_of(runs[_name(drive, number)], length)
+    def values_at(drive: float, number: int) -> plot.Values:
+        return _values_of(runs[_cell_name(drive, number)], length)
 
-    data = plot.over(values_of, drive=DRIVES, experts=EXPERTS)
-    data = data.assign_coords(reading_drive=("experts", drives(EXPERTS)))
-    return data.assign_attrs(figure_3_drives=drives(FIGURE_3_EXPERTS))
+    data = plot.over(values_at, drive=DRIVES, experts=EXPERTS)
+    data = data.assign_coords(reading_drive=("experts", drives_of_reading(EXPERTS)))
+    return data.assign_attrs(figure_3_drives=drives_of_reading(FIGURE_3_EXPERTS))
 
 
-def _name(drive: float, num_experts: int) -> str:
+def _cell_name(drive: float, num_experts: int) -> str:
     return f"kappa = {drive:g}, M = {num_experts}"
 
 
@@ -81,7 +82,7 @@ def servers_by_line() -> list[tuple[str, float]]:
     lines = [("$N M_{th}$", num_tasks * theory.specialists_needed(MAX_DELAY, num_tasks, FAILURE))]
     for rule, words in RULES.items():
         for quantile in theory.QUANTILES:
-            number = theory.experts_needed(MAX_DELAY, num_tasks, FAILURE, quantile, rule)
+            number = theory.experts_needed(MAX_DELAY, num_tasks, FAILURE, quantile=quantile, rule=rule)
             lines.append((f"{words}, {quantile}", float(number)))
     return sorted(lines, key=lambda line: line[1])
 
@@ -144,6 +145,7 @@ def _draw_lines(panel: plot.Axes) -> None:
 
 
 def _draw_path(panel: plot.Axes, data: xr.Dataset) -> None:
+    """Draw the drive of the reading as servers are added, and the critical drive, without moving the panel's ends."""
     bottom, top = panel.get_ylim()
     CRITICAL.plot(panel, data.experts, [critical_drive(int(number)) for number in data.experts])
     panel.plot(data.experts, data.reading_drive, color="white", linewidth=2.2)  # a halo

@@ -7,7 +7,7 @@ from moe_theory.core.system import fields
 from moe_theory.edge import reduced
 from moe_theory.edge.algorithm import system
 from moe_theory.edge.experiments import figure_3_dims, task_gap
-from moe_theory.edge.figures.phase import signal_scale
+from moe_theory.edge.figures.phase import signal_scale_at
 from moe_theory.edge.params import Dims, Params
 from moe_theory.plot import drives
 
@@ -21,9 +21,9 @@ DIMS = figure_3_dims(drives.EXPERTS[-1])
 
 def at_drive(params: Params, drive: float, ratio: float, dims: Dims) -> Params:
     """Set the gate drive and its ratio to lambda. Noise over signal stays unchanged."""
-    noise = float(params.noise_scale) / float(params.signal_scale)
-    scale = signal_scale(params, drive, dims)
-    return params._replace(signal_scale=scale, noise_scale=noise * scale, perturbation_scale=drive / ratio)
+    noise_over_signal = float(params.noise_scale) / float(params.signal_scale)
+    scale = signal_scale_at(drive, params, dims)
+    return params._replace(signal_scale=scale, noise_scale=noise_over_signal * scale, perturbation_scale=drive / ratio)
 
 
 KINDS = drives.Kinds("delays", DELAYS, SYSTEMS, observe=observe, at_drive=at_drive, task_gap=task_gap)
@@ -53,4 +53,4 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     inside a cluster (edge.corrected.critical_drive). (c): at κ/λ = {drives.FAR:g}, tasks of one round; markers, with
     95 % intervals: Algorithm 1; lines: its gates alone (edge.reduced); dotted: critical drives.
     """
-    drives.draw(data, canvas, MAPS, "delays", "one round", 1 / data.attrs["num_tasks"])
+    drives.draw(data, canvas, MAPS, axis="delays", compared="one round", chance=1 / data.attrs["num_tasks"])

@@ -17,7 +17,7 @@ SHOWN = ("adaptive", "nearest")
 WINDOW = 50  # rounds drawn at the beginning, and at the end
 # Ten hues that the colour-blind can tell apart (P. Tol's muted scheme, and grey). Numbers also name the task types.
 COLOURS = tuple("#332288 #88ccee #44aa99 #117733 #999933 #ddcc77 #cc6677 #882255 #aa4499 #bbbbbb".split())
-DARK = (0, 3, 7, 8)  # colours that need white numbers
+DARK = (0, 3, 7, 8)  # places of the colours on which numbers are white
 HEIGHT = 0.84  # height of a bar, as a share of its row
 LEAST_NUMBERED = 2  # rounds of a bar that is long enough to hold its number
 observe = fields("info.task", "info.expert", "info.delay")
@@ -27,47 +27,48 @@ def compute(setup: plot.Setup) -> xr.Dataset:
     """Return replicate 0's first and last arrivals. Types and servers are numbered from 1, and 0 means none."""
     length = setup.rounds
     params = setup.params(num_experts=DIMS.max_experts)
-    runs = setup.run(Cell(name, system(DIMS, POLICIES[name]), params, length, 1, observe=observe) for name in SHOWN)
+    runs = setup.run(Cell(name, system(DIMS, POLICIES[name]), params, length, observe=observe) for name in SHOWN)
     rounds = np.arange(1, length + 1)
     # Tasks pending in the last window began at most one delay before it.
     is_shown = (rounds <= WINDOW) | (rounds > length - WINDOW - MAX_DELAY)
 
     def arrivals(policy: str) -> plot.Values:
         tasks, experts, delays = (part[is_shown, 0] for part in runs[policy].records)
-        commonest = _commonest(runs[policy], 0)
-        rows = np.argsort(np.argsort(commonest, kind="stable")) + 1
+        commonest_kinds = _commonest_kinds(runs[policy], replicate=0)
+        rows = np.argsort(np.argsort(commonest_kinds, kind="stable")) + 1  # ranks of servers, ordered by kind
 
-        def of_server(values: Int[np.ndarray, " M"]) -> Int[np.ndarray, " T"]:
-            return np.where(experts == DROPPED, 0, values[np.maximum(experts, 0)])
+        def of_arrivals(server_values: Int[np.ndarray, " M"]) -> Int[np.ndarray, " T"]:
+            return np.where(experts == DROPPED, 0, server_values[np.maximum(experts, 0)])
 
         return {
             "kind": tasks + 1,
             "server": np.where(experts == DROPPED, 0, experts + 1),
             "delay": delays,
-            "server_kind": of_server(commonest + 1),
-            "row": of_server(rows),
+            "server_kind": of_arrivals(commonest_kinds + 1),
+            "row": of_arrivals(rows),
             "own_kind": share_of_own_kind(runs[policy]),
         }
 
     return plot.over(arrivals, {"round": rounds[is_shown]}, policy=SHOWN).assign_coords(replicate=0)
 
 
-def _commonest(run: Run, replicate: int) -> Int[np.ndarray, " M"]:
-    later = len(run.records.task) // 2
-    tasks = run.records.task[later:, replicate]
-    experts = run.records.expert[later:, replicate]
+def _commonest_kinds(run: Run, replicate: int) -> Int[np.ndarray, " M"]:
+    half = len(run.records.task) // 2
+    tasks = run.records.task[half:, replicate]
+    experts = run.records.expert[half:, replicate]
     counts = np.zeros((DIMS.max_experts, DIMS.num_tasks))
     np.add.at(counts, (experts[experts >= 0], tasks[experts >= 0]), 1)
     return np.argmax(counts, axis=1)
 
 
 def share_of_own_kind(run: Run) -> float:
-    later = len(run.records.task) // 2
+    half = len(run.records.task) // 2
     shares = []
     for replicate in run.replicates:
-        tasks = run.records.task[later:, replicate]
-        experts = run.records.expert[later:, replicate]
-        shares.append(np.mean((_commonest(run, replicate)[experts] == tasks)[experts >= 0]))
+        tasks = run.records.task[half:, replicate]
+        experts = run.records.expert[half:, replicate]
+        is_own_kind = _commonest_kinds(run, replicate)[experts] == tasks
+        shares.append(np.mean(is_own_kind[experts >= 0]))
     return float(np.mean(shares))
 
 
@@ -91,7 +92,7 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     axes = canvas.subplots(data.sizes["policy"], 2, sharey=True, squeeze=False)
     last = data.attrs["num_rounds"]
     windows = ((1, min(WINDOW, last)), (max(last - WINDOW + 1, 1), last))
-    for kind, colour in enumerate(COLOURS, start=1):
+    for kind, colour in enumerate(COLOURS, start=1):  # for the legend
         axes[0, 0].bar([0], [0], 0, color=colour, label=f"{kind}")
     for letter, policy, row in zip("ab", data.policy.values, axes, strict=True):
         selection = data.sel(policy=policy)
@@ -114,21 +115,19 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
 def _draw_tasks(panel: plot.Axes, selection: xr.Dataset, first: int, end: int) -> None:
     for row in range(1, DIMS.max_experts + 1):
         roles.GROUND.hline(panel, row)
-    tasks = selection.isel(
-        round=(selection["round"].values + selection.delay.values > first) & (selection["round"].values <= end)
-    )
+    rounds = selection["round"].values
+    tasks = selection.isel(round=(rounds + selection.delay.values > first) & (rounds <= end))
     for kind, colour in enumerate(COLOURS, start=1):
         of_kind = tasks.isel(round=(tasks.kind.values == kind) & (tasks.row.values > 0))
-        bars = zip(of_kind["round"].values, of_kind.delay.values, of_kind.row.values, strict=True)
-        for start, delay, row in bars:
+        for start, delay, row in zip(of_kind["round"].values, of_kind.delay.values, of_kind.row.values, strict=True):
             panel.broken_barh(
                 [(start, delay)], (row - HEIGHT / 2, HEIGHT), facecolor=colour, edgecolor="white", linewidth=0.5
             )
-            begin = max(start, first)
-            right = min(start + delay, end + 1)
-            if right - begin >= LEAST_NUMBERED:
+            left_end = max(start, first)
+            right_end = min(start + delay, end + 1)
+            if right_end - left_end >= LEAST_NUMBERED:
                 tone = "white" if kind - 1 in DARK else "black"
-                middle = (begin + right) / 2
+                middle = (left_end + right_end) / 2
                 panel.text(middle, row, str(kind), size=5.5, color=tone, ha="center", va="center_baseline")
     lost = tasks["round"].values[tasks.row.values == 0]
     if len(lost) > 0:

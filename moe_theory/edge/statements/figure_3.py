@@ -44,7 +44,6 @@ TOO_FEW.figure("figure-3.too-few-higher", ADAPTIVE.together("M = 10", "M = 30"),
 TOO_FEW.literal("figure-3.too-few", TEN_SERVERS, bound(at_least=VARIANCE))(per_coordinate)
 TOO_FEW.literal("figure-3.too-few-raw", TEN_SERVERS, bound(at_least=VARIANCE))(final_error)
 
-
 DECREASES = statement("figure-3-decreases", module=__name__)
 DECREASES.also("theorem-1.given-routes", role="corrected")
 BELOW_EARLY = ordering(below=experiments.error_at(300))

@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-import jax
 import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
@@ -35,30 +34,34 @@ def _step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Upd
 
 
 UPDATES = Experiment(
-    "updates",
-    DIMS,
-    System(system(DIMS).init, _step),
-    {"M = 4": {"num_experts": 4, "max_transfer_delay": 2, "max_execution_delay": 2}},
-    NUM_ROUNDS,
+    name="updates",
+    dims=DIMS,
+    system=System(system(DIMS).init, _step),
+    cells={"M = 4": {"num_experts": 4, "max_transfer_delay": 2, "max_execution_delay": 2}},
+    num_rounds=NUM_ROUNDS,
     replicates=64,
     is_double=True,
 )
 
 
 @statement("lemma-1", module=__name__).charitable("lemma-1.least-change", UPDATES.at("M = 4"), identity(within=1e-9))
-def departure(run) -> np.ndarray:
-    count = len(run.replicates)
-    return np.array([_worst(jax.tree.map(lambda leaf, i=i: leaf[..., i], run.records)) for i in range(count)]) / SIGMA_0
+def largest_departure(run) -> np.ndarray:
+    departures = []
+    for replicate in range(len(run.replicates)):
+        updates = Updates(*(leaf[..., replicate] for leaf in run.records))
+        departures.append(_departure_from_solver(updates))
+    return np.array(departures) / SIGMA_0
 
 
-def _worst(updates: Updates) -> float:
-    """Largest distance of the models from those of a solver that solves (8) task by task."""
+def _departure_from_solver(updates: Updates) -> float:
+    """Return the largest distance of the models from those of a solver that solves (8) task by task."""
     models = np.zeros_like(updates.experts[0])
-    worst = 0.0
+    largest = 0.0
     for time in range(NUM_ROUNDS):
-        for routed in np.flatnonzero((np.arange(NUM_ROUNDS) + updates.delay == time) & (updates.expert >= 0)):
+        is_done = (np.arange(NUM_ROUNDS) + updates.delay == time) & (updates.expert >= 0)
+        for routed in np.flatnonzero(is_done):
             samples = updates.features[routed].T
-            model = models[updates.expert[routed]]
+            model = models[updates.expert[routed]]  # a view, so that `models` changes with it
             model += np.linalg.lstsq(samples, samples @ (updates.truth[routed] - model), rcond=None)[0]
-        worst = max(worst, float(np.abs(updates.experts[time] - models).max()))
-    return worst
+        largest = max(largest, float(np.abs(updates.experts[time] - models).max()))
+    return largest

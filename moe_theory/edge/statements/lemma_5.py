@@ -14,11 +14,12 @@ TOLERANCE = 1e-6  # for float32 probabilities
 
 
 def gaps_of_pairs(run) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """|h_m - h_m'|, |pi_m - pi_m'| and pi_m' of all ordered pairs of experts at the last round (M, M, B)."""
-    count = int(run.params.num_experts)
-    outputs = run.records.gate_outputs[-1][:count].astype(np.float64)
-    probabilities = run.records.gate_probabilities[-1][:count].astype(np.float64)
-    gaps, differences = (np.abs(values[:, None] - values[None, :]) for values in (outputs, probabilities))
+    """Return |h_m - h_m'|, |pi_m - pi_m'| and pi_m' of all ordered pairs of experts at the last round (M, M, B)."""
+    num_experts = int(run.params.num_experts)
+    outputs = run.records.gate_outputs[-1][:num_experts].astype(np.float64)
+    probabilities = run.records.gate_probabilities[-1][:num_experts].astype(np.float64)
+    gaps = np.abs(outputs[:, None] - outputs[None, :])
+    differences = np.abs(probabilities[:, None] - probabilities[None, :])
     return gaps, differences, np.broadcast_to(probabilities[None, :], differences.shape)
 
 
@@ -38,17 +39,18 @@ def bounded_shortfall(run) -> np.ndarray:
     probabilities = np.exp(triples) / np.exp(triples).sum(axis=1, keepdims=True)
     gaps = np.abs(triples[:, 0] - triples[:, 1])
     differences = np.abs(probabilities[:, 0] - probabilities[:, 1])
-    return alike(run, float(np.maximum(np.exp(-2) / 3 * gaps - differences, 0).max()))
+    least_probability = np.exp(-2) / 3  # of three outputs that are at most 2 apart, at least so much
+    return alike(run, float(np.maximum(least_probability * gaps - differences, 0).max()))
 
 
 @LEMMA_5_APART.literal("lemma-5.lower", PAIRS, identity(within=TOLERANCE), instead="lemma-5.lower-of-the-smaller")
 def printed_shortfall(run) -> np.ndarray:
-    gap, difference, smaller = gaps_of_pairs(run)
-    return np.maximum(smaller * gap - difference, 0).max(axis=(0, 1))
+    gap, difference, second = gaps_of_pairs(run)
+    return np.maximum(second * gap - difference, 0).max(axis=(0, 1))
 
 
 @LEMMA_5_APART.replacement("lemma-5.lower-of-the-smaller", PAIRS, identity(within=TOLERANCE))
 def smaller_shortfall(run) -> np.ndarray:
-    gap, difference, larger = gaps_of_pairs(run)
-    smaller = np.minimum(larger, larger.transpose(1, 0, 2))
+    gap, difference, second = gaps_of_pairs(run)
+    smaller = np.minimum(second, second.transpose(1, 0, 2))
     return np.maximum(smaller * gap - difference, 0).max(axis=(0, 1))

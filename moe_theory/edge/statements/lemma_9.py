@@ -12,12 +12,13 @@ from moe_theory.verification.statement import bound, equality
 
 
 def both_errors(run) -> np.ndarray:
-    """Twice the task gap: two errors of routing that ignores the task (B,)."""
+    """Return twice the task gap: two errors of routing that ignores the task (B,)."""
     return 2 * experiments.task_gap(run)
 
 
 SETTLED = statement("lemma-9-settled", module=__name__)
 SETTLED.also("theorem-1.given-routes", role="corrected")
+BLOCK = 256  # replicates at a time, because the table of all pairs of tasks is large
 
 
 @SETTLED.charitable("lemma-9.settled", experiments.BY_SCALE, bound(at_most=both_errors, trivial=both_errors))
@@ -27,11 +28,13 @@ def change_of_error(run) -> np.ndarray:
 
 
 def history_sum(run) -> np.ndarray:
-    """Right side of (34), as a mean over a run's tasks (B,)."""
-    records = run.records
-    starts = range(0, records.expert.shape[1], 256)  # in parts, because the table of all pairs of tasks is large
-    parts = [(records.expert[:, at : at + 256], records.truth[..., at : at + 256].astype(np.float64)) for at in starts]
-    return np.concatenate([history_part(expert, truth, run.dims) for expert, truth in parts])
+    """Return the right side of (34), as a mean over a run's tasks (B,)."""
+    parts = []
+    for first in range(0, len(run.replicates), BLOCK):
+        block = slice(first, first + BLOCK)
+        truth = run.records.truth[..., block].astype(np.float64)
+        parts.append(history_part(run.records.expert[:, block], truth, run.dims))
+    return np.concatenate(parts)
 
 
 @statement(
@@ -51,12 +54,13 @@ def last_error(run) -> np.ndarray:
 def history_part(expert: np.ndarray, truth: np.ndarray, dims: Dims = experiments.HISTORY_DIMS) -> np.ndarray:
     ratio = overparameterization_ratio(dims.num_features, dims.num_samples)
     is_routed = expert >= 0
-    together = (expert[:, None] == expert[None, :]) & is_routed[:, None]
-    loads = together.sum(axis=1)
-    later = np.triu(np.ones(together.shape[:2]), 1)[:, :, None] * together
-    weights = (1 - ratio) * ratio ** later.sum(axis=1)  # weight of the task in row l, which has L - l successors
+    share_expert = (expert[:, None] == expert[None, :]) & is_routed[:, None]
+    loads = share_expert.sum(axis=1)
+    successors = np.triu(np.ones(share_expert.shape[:2]), 1)[:, :, None] * share_expert
+    weights = (1 - ratio) * ratio ** successors.sum(axis=1)  # of the l-th of L tasks, which has L - l successors
     norms = np.sum(truth**2, axis=1)
-    products = np.moveaxis(np.einsum("bid,bjd->bij", *(2 * (truth.transpose(2, 0, 1),)), optimize=True), 0, -1)
+    by_replicate = truth.transpose(2, 0, 1)
+    products = np.moveaxis(np.einsum("bid,bjd->bij", by_replicate, by_replicate, optimize=True), 0, -1)
     distances = norms[:, None] + norms[None, :] - 2 * products
-    errors = ratio**loads * norms + np.sum(together * weights[:, None] * distances, axis=0)
+    errors = ratio**loads * norms + np.sum(share_expert * weights[:, None] * distances, axis=0)
     return np.sum(is_routed * errors, axis=0) / np.maximum(is_routed.sum(axis=0), 1)

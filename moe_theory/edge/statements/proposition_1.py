@@ -17,44 +17,50 @@ DELTAS = (0.05, 1e-3, 1e-6)
 WINDOWS = tuple(10**power for power in (2, 3, 4, 5))  # d_u
 EXACTLY = identity(within=0.0)
 # Claims on formulas ignore this run.
-COMPUTED = Selection(UPDATES, ("M = 4",), tuple(f"delta = {delta:g}" for delta in DELTAS), is_computed=True)
-
+BY_DELTA = tuple(f"delta = {delta:g}" for delta in DELTAS)
+COMPUTED = Selection(UPDATES, cells=("M = 4",), labels=BY_DELTA, is_computed=True)
 
 QUANTILE = statement("proposition-1-quantile", module=__name__)
 
 
 @QUANTILE.charitable(
     "proposition-1.normal-quantile-limit",
-    Selection(UPDATES, ("M = 4",), abscissa=WINDOWS, is_computed=True),
+    Selection(UPDATES, cells=("M = 4",), abscissa=WINDOWS, is_computed=True),
     limit_rate(at_most=-0.25, margin=MARGIN),
     labels=[f"d_u = {window}" for window in WINDOWS],
 )
 def relative_error(run) -> np.ndarray:
-    worst = []
+    delta = DELTAS[0]
+    errors = []
     for window in WINDOWS:  # the worst of windows up to a tenth longer, since tails of counts jump up and down
-        around = np.unique(np.linspace(window, 1.1 * window, 40).astype(int))
-        tails = [theory.tail(long, NUM_TASKS, theory.specialists_needed(long, NUM_TASKS, 0.05)) for long in around]
-        worst.append(np.abs(np.array(tails) / 0.05 - 1).max())
-    return alike(run, worst)
+        lengths = np.unique(np.linspace(window, 1.1 * window, 40).astype(int))
+        needed = [theory.specialists_needed(length, NUM_TASKS, delta) for length in lengths]
+        tails = [theory.tail(length, NUM_TASKS, number) for length, number in zip(lengths, needed, strict=True)]
+        errors.append(np.abs(np.array(tails) / delta - 1).max())
+    return alike(run, errors)
 
 
-def excess(run: Run, quantile: str, rounding: Callable = float) -> np.ndarray:
-    needed = [rounding(theory.specialists_needed(MAX_DELAY, NUM_TASKS, delta, quantile)) for delta in DELTAS]
-    tails = np.array([theory.tail(MAX_DELAY, NUM_TASKS, threshold) for threshold in needed])
-    return alike(run, np.maximum(tails / DELTAS - 1, 0))
+def excess_by(quantile: str, rounding: Callable = float) -> Callable[[Run], np.ndarray]:
+    def excess(run: Run) -> np.ndarray:
+        needed = [rounding(theory.specialists_needed(MAX_DELAY, NUM_TASKS, delta, quantile)) for delta in DELTAS]
+        tails = np.array([theory.tail(MAX_DELAY, NUM_TASKS, threshold) for threshold in needed])
+        return alike(run, np.maximum(tails / DELTAS - 1, 0))
+
+    return excess
 
 
-for name, rounding in (("", float), ("-rounded-up", np.ceil)):
+for ending, rounding in (("", float), ("-rounded-up", np.ceil)):
     QUANTILE.literal(
-        f"proposition-1.normal-quantile{name}", COMPUTED, EXACTLY, instead="proposition-1.binomial-quantile"
-    )(lambda run, rounding=rounding: excess(run, "normal", rounding))
-QUANTILE.replacement("proposition-1.binomial-quantile", COMPUTED, EXACTLY)(lambda run: excess(run, "binomial"))
+        f"proposition-1.normal-quantile{ending}", COMPUTED, EXACTLY, instead="proposition-1.binomial-quantile"
+    )(excess_by("normal", rounding))
+QUANTILE.replacement("proposition-1.binomial-quantile", COMPUTED, EXACTLY)(excess_by("binomial"))
 
 
 @QUANTILE.replacement("proposition-1.arriving-task", COMPUTED, EXACTLY)
 def unserved_excess(run) -> np.ndarray:
     chances = np.array([corrected.unserved(MAX_DELAY, NUM_TASKS, count) for count in range(MAX_DELAY + 1)])
-    return alike(run, [max(chances[np.argmax(chances < delta)] / delta - 1, 0) for delta in DELTAS])
+    first_below = [chances[np.argmax(chances < delta)] for delta in DELTAS]
+    return alike(run, [max(chance / delta - 1, 0) for chance, delta in zip(first_below, DELTAS, strict=True)])
 
 
 SPECIALISTS = statement("proposition-1-specialists", module=__name__)

@@ -12,20 +12,19 @@ VANISHING = limit_rate(at_least=0.4, margin=0.2)  # a share that falls slower th
 
 
 def probabilities_of(run) -> tuple[np.ndarray, np.ndarray]:
-    """pi of every expert for every type at T1, and specialists by type, both (M, N, B)."""
-    outputs = experiments.drives(run)
-    return np.exp(experiments.log_probabilities(outputs)), experiments.specialists(outputs)
+    """Return pi of every expert for every type at T1, and who specialises in the type, both (M, N, B)."""
+    outputs = experiments.signal_outputs(run)
+    return np.exp(experiments.log_probabilities(outputs)), experiments.is_specialist(outputs)
 
 
 SAME_SET = statement("proposition-2-same-set", module=__name__, free=(*experiments.FREE, experiments.FREE_SERVERS))
-
 
 FIRST_ORDER = limit_rate(at_least=1, margin=MARGIN)
 
 
 @SAME_SET.competitor("proposition-2.same-set-constant-router", interventions.FIRST_IDLE, FIRST_ORDER)
 @SAME_SET.charitable("proposition-2.same-set", BY_SCALE, FIRST_ORDER)
-def same_gaps(run) -> np.ndarray:
+def gap_in_a_set(run) -> np.ndarray:
     probabilities, is_own = probabilities_of(run)
     highest = np.max(np.where(is_own, probabilities, -np.inf), axis=0)
     lowest = np.min(np.where(is_own, probabilities, np.inf), axis=0)
@@ -40,7 +39,7 @@ SETS_APART = limit_rate(at_most=0.5, margin=MARGIN)
 @OTHER_SET.intervention("proposition-2.other-set-long-signals", interventions.WITHOUT_SMALL_OUTPUTS, SETS_APART)
 @OTHER_SET.suspect("proposition-2.other-set-no-noise", interventions.WITHOUT_NOISE, SETS_APART)
 @OTHER_SET.charitable("proposition-2.other-set", BY_SCALE, SETS_APART, instead="equation-33.all-pairs")
-def other_gaps(run) -> np.ndarray:
+def gap_between_sets(run) -> np.ndarray:
     probabilities, is_own = probabilities_of(run)
     gaps = [
         np.max(np.where(is_above, probabilities, -np.inf), axis=0)
@@ -56,14 +55,14 @@ EQUATION_30 = statement("equation-30", module=__name__)
 @EQUATION_30.suspect("equation-30.long-signals", interventions.WITHOUT_SMALL_OUTPUTS, VANISHING)
 @EQUATION_30.charitable("equation-30.pairs", BY_SCALE, VANISHING, instead="equation-30.one-of-two")
 def share_out_of_order(run) -> np.ndarray:
-    pairs = pairs_of(experiments.drives(run))
-    count = np.maximum(pairs.exist.sum(axis=(0, 1)), 1)
-    return np.sum(pairs.exist & (pairs.trail | pairs.swapped), axis=(0, 1)) / count
+    pairs = pairs_of(experiments.signal_outputs(run))
+    num_pairs = np.maximum(pairs.exist.sum(axis=(0, 1)), 1)
+    return np.sum(pairs.exist & (pairs.trail | pairs.swapped), axis=(0, 1)) / num_pairs
 
 
 @EQUATION_30.replacement("equation-30.one-of-two", BY_SCALE, identity(within=0))
 def num_without_order(run) -> np.ndarray:
-    pairs = pairs_of(experiments.drives(run))
+    pairs = pairs_of(experiments.signal_outputs(run))
     return np.sum(pairs.exist & pairs.trail & pairs.swapped, axis=(0, 1)).astype(float)
 
 
@@ -83,4 +82,5 @@ ROUTING.replacement("proposition-2.share-stays", BY_SCALE, limit_rate(equal=0, m
 )
 def is_rarely_explored(run) -> np.ndarray:
     loads = run.records.loads[experiments.explored_record(run)][: int(run.params.num_experts)]
-    return loads.min(axis=0) < float(run.params.learning_rate) ** -1 * float(run.params.truth_scale) ** -0.5
+    stated = float(run.params.learning_rate) ** -1 * float(run.params.truth_scale) ** -0.5
+    return loads.min(axis=0) < stated

@@ -14,16 +14,17 @@ LEAST_GAIN = 0.05  # our reading of a "significantly" smaller error
 
 
 def below(formula: Callable, floor: Callable, trivial: Callable = experiments.task_gap) -> Criterion:
-    """A bound by (23), or its correction, for each replicate's loads. `floor` computes the floor from the pool's gaps,
-    and L_T1 is read from the first record past T1.
+    """Return the bound by (23), or its correction, for each replicate's loads. `floor` computes the floor from the
+    pool's gaps, and L_T1 is read from the first record past T1.
     """
 
     def value(run) -> np.ndarray:
         pool_gaps = experiments.gaps_of(run)
         loads = experiments.loads_of(run)
-        explored = loads[experiments.explored_record(run)]
-        tasks = run.rounds[-1] - run.state.dropped
-        return np.asarray(formula(pool_gaps, RATIO, loads[-1], explored, tasks, np.asarray(floor(pool_gaps))))
+        explored_loads = loads[experiments.explored_record(run)]
+        num_routed = run.rounds[-1] - run.state.dropped
+        lowest = np.asarray(floor(pool_gaps))
+        return np.asarray(formula(pool_gaps, RATIO, loads[-1], explored_loads, round=num_routed, floor=lowest))
 
     return bound(at_most=value, margin=0.02, trivial=trivial)
 
@@ -33,20 +34,23 @@ blind_error = experiments.exact_error_at(experiments.FIGURE_3_ROUNDS)
 
 
 def late_errors(run) -> tuple[np.ndarray, np.ndarray]:
-    """Mean error of the tasks past T1, with the models at T and with those at T1 (B,)."""
-    first = experiments.explored_record(run)
-    records = [getattr(run.records, name).astype(np.float64) for name in ("experts", "residuals", "loads")]
-    (before, after), (early, every), (few, all_loads) = ((part[first], part[-1]) for part in records)
-    change = after - before
+    """Return the mean error of the tasks past T1, with the models at T and with those at T1 (B,)."""
+    t1 = experiments.explored_record(run)
+    experts = run.records.experts.astype(np.float64)
+    residuals = run.records.residuals.astype(np.float64)
+    loads = run.records.loads.astype(np.float64)
     squared = run.records.squared_error.astype(np.float64)
+    change = experts[-1] - experts[t1]
+    squared_change = np.sum(change**2, axis=1)
     # A model that moves by D changes the squared errors of its c tasks by 2 D.u + c |D|^2, where u sums their
     # residuals.
-    moved = 2 * np.sum(change * early, axis=(0, 1)) + np.sum(few * np.sum(change**2, axis=1), axis=0)
-    late = squared[-1] - squared[first] - moved
-    counts = all_loads - few
-    residuals = every - early - few[:, None] * change  # sums over the late tasks, with the models at T
-    back = -2 * np.sum(change * residuals, axis=(0, 1)) + np.sum(counts * np.sum(change**2, axis=1), axis=0)
-    return late / counts.sum(axis=0), (late + back) / counts.sum(axis=0)
+    early_rise = 2 * np.sum(change * residuals[t1], axis=(0, 1)) + np.sum(loads[t1] * squared_change, axis=0)
+    late_error = squared[-1] - squared[t1] - early_rise
+    late_loads = loads[-1] - loads[t1]
+    late_residuals = residuals[-1] - residuals[t1] - loads[t1][:, None] * change  # with the models at T
+    change_back = -2 * np.sum(change * late_residuals, axis=(0, 1)) + np.sum(late_loads * squared_change, axis=0)
+    num_late = late_loads.sum(axis=0)
+    return late_error / num_late, (late_error + change_back) / num_late
 
 
 ROUTES_MARGIN = 0.01  # share of the expectation, which ignores what a route tells about the features
@@ -86,10 +90,11 @@ GAP_INSIDE = limit_rate(at_least=4, margin=experiments.MARGIN)
 @FLOOR.charitable("theorem-1-floor.excess", BY_SCALE, GAP_INSIDE)
 def excess(run) -> np.ndarray:
     loads = experiments.loads_of(run)
-    tasks = run.records.loads[-1].sum(axis=0)
+    explored_loads = loads[experiments.explored_record(run)]
+    num_routed = run.records.loads[-1].sum(axis=0)
     ratio = theory.overparameterization_ratio(experiments.LIMIT.dims.num_features, experiments.LIMIT.dims.num_samples)
-    faded = theory.theorem_1(experiments.gaps_of(run), ratio, loads[-1], loads[experiments.explored_record(run)], tasks)
-    return run.records.squared_error[-1] / tasks - np.asarray(faded)
+    faded = theory.theorem_1(experiments.gaps_of(run), ratio, loads[-1], explored_loads, round=num_routed)
+    return run.records.squared_error[-1] / num_routed - np.asarray(faded)
 
 
 THEOREM_1_LIMIT = statement("theorem-1-limit", module=__name__)

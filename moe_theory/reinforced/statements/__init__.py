@@ -35,11 +35,11 @@ CONSERVATION = statement(
 
 @CONSERVATION.charitable("conservation.sums", TRADING, limit_rate(at_least=1))
 def off_the_sum(run):
-    lasts = run.records.lasts
-    unit = run.params.learning_rate * run.records.square / lasts.shape[1]
-    expected = -unit[:, None] * (lasts - lasts.mean(axis=1, keepdims=True))
-    off = abs(run.records.sums - expected) / (unit[:, None] * run.params.truth_scale)
-    return off[-1].max(axis=0)
+    last_moves = run.records.lasts
+    step_size = run.params.learning_rate * run.records.square / last_moves.shape[1]
+    expected = -step_size[:, None] * (last_moves - last_moves.mean(axis=1, keepdims=True))
+    distances = abs(run.records.sums - expected) / (step_size[:, None] * run.params.truth_scale)
+    return distances[-1].max(axis=0)
 
 
 ABSORPTION = statement("absorption", module=__name__, free=FREE)
@@ -66,15 +66,17 @@ def off_the_decay(run):
     end = run.rounds[-1]
     settled = run.state.settled
     state = run.state
+    # The sums behind F_t and G_t, by which they are means over t - 1 and t rounds, do not grow once a run is settled.
     forgetting = run.records.forgetting[-1] * (end - 1) - state.forgetting * (settled - 1)
     error = run.records.generalization_error[-1] * end - state.generalization_error * settled
-    off = np.maximum(abs(forgetting), abs(error)) / (end * float(run.params.truth_scale) ** 2)
-    return np.where(settled > 0, off, 0)
+    growth = np.maximum(abs(forgetting), abs(error)) / (end * float(run.params.truth_scale) ** 2)
+    return np.where(settled > 0, growth, 0)
 
 
 TIME = statement("settling", module=__name__, free=())
 OVER_SCALES = {
-    of: experiments.SETTLES.over({f"{of}, sigma_0 = {scale:g}": scale for scale in SCALES}) for of in (TWICE, AS_MANY)
+    name: experiments.SETTLES.over({f"{name}, sigma_0 = {scale:g}": scale for scale in SCALES})
+    for name in (TWICE, AS_MANY)
 }
 
 
@@ -88,11 +90,11 @@ TIME.ours("settling.time-as-many", OVER_SCALES[AS_MANY], limit_rate(equal=-0.25,
 TIME.charitable("settling.time", OVER_SCALES[TWICE], limit_rate(equal=-0.25, margin=0.05))(settling_time)
 
 TIME_OF_EXPERTS = statement("settling-experts", module=__name__, free=())
-OVER_EXPERTS = experiments.SETTLES_MANY.over({f"M = {number}": number for number in experiments.MANY})
+OVER_EXPERTS = experiments.SETTLES_MANY.over({f"M = {number}": number for number in experiments.EXPERT_NUMBERS})
 TIME_OF_EXPERTS.charitable("settling-experts.most", OVER_EXPERTS, rate(at_most=2))(settling_time)
 TIME_OF_EXPERTS.charitable("settling-experts.least", OVER_EXPERTS, rate(at_least=1.5))(settling_time)
 
-ERROR = statement("less-error", module=__name__, free=(Size("num_tasks", 2, 5), experiments.FREE_LAW))
+ERROR = statement("less-error", module=__name__, free=(Size("num_tasks", low=2, high=5), experiments.FREE_LAW))
 PAIRS = [
     experiments.cell_name(variant, scale) for variant, scale in itertools.product(experiments.VARIANTS, PRINTED_SCALES)
 ]
