@@ -35,7 +35,7 @@ LEARNED = "learned"
 TO_ROUNDING = identity(within=1e-5)  # for float32 sums of numbers below 100
 EXACTLY = identity(within=1e-9)  # for float64 logarithms
 SYMBOLS = {"T": "num_experts", "k": "num_active", "m": "num_samples", "W": "router_norm"}
-ClassCapacity = Mapping[str, Any]  # values by the paper's symbols
+Sizes = Mapping[str, Any]  # values by the paper's symbols
 Settings = Mapping[str, Overrides]  # cells' names -> overrides of the parameters
 
 
@@ -43,24 +43,29 @@ def cell_name(**sizes: float) -> str:
     return ", ".join(f"{symbol} = {value:g}" for symbol, value in sizes.items())
 
 
-def _settings(every: Iterable[ClassCapacity], *, needs_reading: bool = False, **fixed: Any) -> Settings:
-    free = {} if needs_reading else {"whole_router": False}
+def _settings(sizes_of_cells: Iterable[Sizes], *, needs_reading: bool = False, **fixed: Any) -> Settings:
+    if not needs_reading:
+        fixed["whole_router"] = False  # in both readings
     return {
-        cell_name(**sizes): {SYMBOLS.get(name, name): value for name, value in {**sizes, **fixed, **free}.items()}
-        for sizes in every
+        cell_name(**sizes): {SYMBOLS.get(name, name): value for name, value in {**sizes, **fixed}.items()}
+        for sizes in sizes_of_cells
     }
 
 
 def _drawn(
     name: str, instance: Callable[[Dims], System], dims: Dims, settings: Settings, replicates: int
 ) -> Experiment:
-    return Experiment(name, dims, instance(dims), settings, 1, 1, observe_info, replicates, tier=EXACT)
+    return Experiment(name, dims, instance(dims), cells=settings, num_rounds=1, replicates=replicates, tier=EXACT)
 
 
 def _trained(name: str, dims: Dims, settings: Settings, num_rounds: int, source: str = RANDOM_LABELS) -> Experiment:
-    optimizer = {RANDOM_LABELS: best_experts}.get(source)
+    optimizer = None
+    if source == RANDOM_LABELS:
+        optimizer = best_experts
     run = system(dims, source, optimizer)
-    return Experiment(name, dims, run, settings, num_rounds, num_rounds, gap, 256, tier=LEARNED)
+    return Experiment(
+        name, dims, run, settings, num_rounds, record_every=num_rounds, observe=gap, replicates=256, tier=LEARNED
+    )
 
 
 # Fixed cells on [0, 1], with k = 1 and experts +1 or -1 (counterexample A, and its limits as m or T grows).
@@ -69,7 +74,7 @@ FIXED_EXPERTS = 5000
 PER_SAMPLE = 10  # experts per sample along the grid of m
 GROWING_SAMPLES = (128, 256, 512, 1024)
 GROWING_EXPERTS = (4, 8, 16, 32, 64)  # at the largest m
-# sizes at which 2 C rho is tightest while below 1
+# Sizes at which 2 C rho is tightest while below 1.
 MEMORISED_SAMPLES = 1000
 MEMORISED_PER_SAMPLE = 4
 CELL_SIZES = (
@@ -87,8 +92,9 @@ FEW_CELLS = _drawn(
     cells,
     Dims(FEW_CELL_EXPERTS[-1], 1, FEW_CELL_SAMPLES),
     _settings(({"T": T} for T in FEW_CELL_EXPERTS), k=1, m=FEW_CELL_SAMPLES),
-    1024,
-)  # T -> gaps near the middle of their distribution, where neither side of ghost sampling is 0 or 1.
+    replicates=1024,
+)
+# T -> gaps near the middle of their distribution, where neither side of ghost sampling is 0 or 1.
 CELL_GAPS = {16: (0.1, 0.12), 64: (0.15, 0.2)}
 
 # A learned router on one coordinate, with k = 1 and experts in a ball (counterexample B with fewer samples, to save
@@ -108,18 +114,17 @@ FEWER_LEARNED_CELLS = _learned_cells("learned-cells-of-fewer", 6400, 512)  # the
 # A dense mixture of two experts with a free router (counterexample C).
 DENSE = _drawn("dense", dense, Dims(2, 1, 1000), _settings([{"T": 2, "m": 1000}], needs_reading=True, k=2), 2048)
 
-SINGLE = _drawn("single", coin, Dims(1, 1, 1000), _settings([{"T": 1, "m": 1000}], k=1), 4096)
+SINGLE = _drawn("single", coin, Dims(1, 1, 1000), _settings([{"T": 1, "m": 1000}], k=1), replicates=4096)
 (SINGLE_CELL,) = SINGLE.cells
 COIN_SAMPLES = (25, 100)
 COIN = _drawn("coin", coin, Dims(1, 1, COIN_SAMPLES[-1]), _settings(({"m": m} for m in COIN_SAMPLES), T=1, k=1), 32768)
 
 CLASS_SIZES = ((2, 1, 8), (8, 1, 8), (8, 8, 8), (4, 2, 5))
 CLASS_DIMS = Dims(max_experts=8, num_features=1, max_samples=8)
-CLASSES = _drawn(
-    "finite-classes", function_classes, CLASS_DIMS, _settings({"T": T, "k": k, "m": m} for T, k, m in CLASS_SIZES), 256
-)
+_CLASS_SETTINGS = _settings({"T": T, "k": k, "m": m} for T, k, m in CLASS_SIZES)
+CLASSES = _drawn("finite-classes", function_classes, CLASS_DIMS, _CLASS_SETTINGS, replicates=256)
 
-FREE_SAMPLES = Size("num_samples", 1, CLASS_DIMS.max_samples)  # of finite classes
+FREE_SAMPLES = Size("num_samples", low=1, high=CLASS_DIMS.max_samples)  # of finite classes
 
 LABELING_SIZES = ((2, 1), (3, 1), (3, 2))
 LABELING_DIMS = Dims(max_experts=3, num_features=2, max_samples=4)
@@ -129,15 +134,14 @@ def labelings_of(setting: SettingValues) -> Experiment:
     """Return labelings by inputs with a setting's features, or two."""
     dims = dataclasses.replace(LABELING_DIMS, **setting)
     sizes = _settings(({"T": T, "k": k} for T, k in LABELING_SIZES), m=LABELING_DIMS.max_samples)
-    return dataclasses.replace(_drawn("labelings", labelings, dims, sizes, 512), of=labelings_of)
+    return dataclasses.replace(_drawn("labelings", labelings, dims, sizes, replicates=512), of=labelings_of)
 
 
 LABELINGS = labelings_of({})
 
 LONE_SAMPLES = 16
-LONE_POINT = _drawn(
-    "lone-points", lone_points, Dims(2, 1, LONE_SAMPLES), _settings([{"m": LONE_SAMPLES}], T=2, k=1), 64
-)
+_LONE_SETTINGS = _settings([{"m": LONE_SAMPLES}], T=2, k=1)
+LONE_POINT = _drawn("lone-points", lone_points, Dims(2, 1, LONE_SAMPLES), _LONE_SETTINGS, replicates=64)
 (LONE_CELL,) = LONE_POINT.cells
 FORMULA = Selection(LONE_POINT, (LONE_CELL,), is_computed=True)  # a cheap run, which claims on formulas ignore
 
@@ -157,7 +161,7 @@ LINEAR_ROUTER = _drawn(
         **_settings(({"T": T, "k": 1} for T in ROUTER_EXPERTS), W=ROUTER_NORMS[0], m=ROUTER_SAMPLES),
         **_settings(_SPARSE, m=ROUTER_SAMPLES),
     },
-    512,
+    replicates=512,
 )
 
 
@@ -242,7 +246,8 @@ def shown(run: Run, *names: str) -> Float[np.ndarray, "*rest B"]:
     return record[0].astype(np.float64)
 
 
-def shows(*names: str) -> Callable[[Run], Float[np.ndarray, "*rest B"]]:
+def measure_of(*names: str) -> Callable[[Run], Float[np.ndarray, "*rest B"]]:
+    """Return `shown` as a function of a run alone."""
     return lambda run: shown(run, *names)
 
 
@@ -250,22 +255,24 @@ def delta_of(run: Run) -> float:
     return float(run.params.delta)
 
 
-def difference(run: Run) -> Float[np.ndarray, " B"]:
+def risk_difference(run: Run) -> Float[np.ndarray, " B"]:
+    """Return L_S - L_S'."""
     return shown(run, "risk") - shown(run, "ghost")
 
 
 def is_beyond(run: Run, name: str, gaps: Iterable[float]) -> Float[np.ndarray, "V B"]:
+    """Return 1 where a field is above each of these gaps, 0 elsewhere."""
     return (shown(run, name) > np.array(gaps)[:, None]).astype(np.float64)
 
 
 def gap_of(run: Run) -> Float[np.ndarray, " B"]:
     records = run.records
-    if isinstance(records, np.ndarray):
+    if isinstance(records, np.ndarray):  # trained classifiers record the gap alone
         return np.asarray(records[-1], np.float64)
     return records.gap[-1]
 
 
-def every(experiment: Experiment) -> Selection:
+def all_cells(experiment: Experiment) -> Selection:
     return experiment.over(tuple(experiment.cells))
 
 
@@ -273,8 +280,8 @@ def learned_gap(num_experts: int, num_samples: float, share: float = 1.0) -> flo
     """Return the gap of every sample of `instances.learned_cells` with equal cells, where m is a multiple of T.
 
     The linear router sees an arbitrarily small coordinate and a constant, and has arbitrarily large weights. The
-    experts, of norm sqrt(m/T), see one of m^3 orthonormal vectors at random. Two of m inputs share a vector with
-    probability at most 1 / (2m).
+    experts, of norm `share` sqrt(m/T), see one of m^3 orthonormal vectors at random. Two of m inputs have the same one
+    with probability at most 1 / (2m).
     """
     counts = np.array([num_samples / num_experts])  # in one cell; all cells are equal
     return float(num_experts * ball_gap(counts, share**2 * counts[0], np.float64(num_samples)))
@@ -306,16 +313,20 @@ def best_gaps(
 
 def theorem_1_at(params: Any, rademacher: float, router: str, num_features: int, least_natarajan: float = 0.0) -> float:
     """Return (23) for a cell with routers of this class, with d_N at least `least_natarajan`."""
-    sizes = sizes_of(params)
+    num_experts, num_active, num_samples = sizes_of(params)
     reading = "router-dimension" if params.whole_router else "mask-dimension"
-    dimension = max(complexity.natarajan(router, *sizes[:2], num_features, reading), least_natarajan)
-    return float(theory.theorem_1(*sizes, rademacher, dimension, LIPSCHITZ, float(params.delta)))
+    dimension = max(complexity.natarajan(router, num_experts, num_active, num_features, reading), least_natarajan)
+    bound = theory.theorem_1(
+        num_experts, num_active, num_samples, rademacher, dimension, lipschitz=LIPSCHITZ, delta=float(params.delta)
+    )
+    return float(bound)
 
 
 def corrected_bounds_at(params: Any, num_features: int, share: float = 1.0) -> corrected.LinearBounds:
     """Return the bounds that hold for linear experts and routers, at the fraction `share` of the cell's delta."""
-    norms = (float(params.expert_norm), 1.0, float(params.router_norm))
-    return corrected.bounds(*sizes_of(params), num_features, *norms, LIPSCHITZ, share * float(params.delta))
+    norms = (float(params.expert_norm), 1.0, float(params.router_norm))  # B, c and W
+    delta = share * float(params.delta)
+    return corrected.bounds(*sizes_of(params), num_features, *norms, lipschitz=LIPSCHITZ, delta=delta)
 
 
 def sizes_of(params: Any) -> tuple[int, int, int]:

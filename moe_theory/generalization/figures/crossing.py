@@ -29,12 +29,19 @@ class Case(NamedTuple):
     is_growing: bool = False  # whether `num_experts` is a number per sample
 
 
-TENS = (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
-POWERS = (256, 1024, 4096, 16384, 65536, 131072, 262144, 524288)  # multiples of T, for even cells
+ROUND_NUMBERS = (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
+MULTIPLES = (256, 1024, 4096, 16384, 65536, 131072, 262144, 524288)  # of T, for even cells
 CASES: dict[str, Case] = {
-    "growing": Case(r"(a) fixed router, $T = 10\,m$", False, TENS, 10, True),
-    "fixed": Case("(b) fixed router, $T = 5000$", False, (*TENS, 20000, 50000, 100000), 5000),
-    "learned": Case("(c) learned router, $T = 64$", True, POWERS, 64),
+    "growing": Case(
+        r"(a) fixed router, $T = 10\,m$", is_learned=False, samples=ROUND_NUMBERS, num_experts=10, is_growing=True
+    ),
+    "fixed": Case(
+        "(b) fixed router, $T = 5000$",
+        is_learned=False,
+        samples=(*ROUND_NUMBERS, 20000, 50000, 100000),
+        num_experts=5000,
+    ),
+    "learned": Case("(c) learned router, $T = 64$", is_learned=True, samples=MULTIPLES, num_experts=64),
 }
 BOUNDS = {  # with the class's d_N, with d_N = 1 where it is 0, and the corrected bound
     "printed": (roles.PRINTED, "Theorem 1, $d_N$ = 0; (c) $d_N$ of linear routers"),
@@ -54,7 +61,7 @@ def observe(state: State, info: Any) -> Float[Array, ""]:
 def compute(setup: plot.Setup, names: Sequence[str] = tuple(CASES)) -> xr.Dataset:
     cases = {name: CASES[name] for name in names}
     length = setup.rounds
-    places = max(len(case.samples) for case in cases.values())
+    num_places = max(len(case.samples) for case in cases.values())
     cells_of_cases = []
     for name, case in cases.items():
         for samples in case.samples:
@@ -67,7 +74,8 @@ def compute(setup: plot.Setup, names: Sequence[str] = tuple(CASES)) -> xr.Datase
                 dims = Dims(experts_of(case, padded), 1, padded)
                 system = cells(dims)
             params = _params(setup, case, samples)
-            cells_of_cases.append(Cell(f"{name}, m = {samples}", system, params, length, length, observe=observe))
+            name_of_cell = f"{name}, m = {samples}"
+            cells_of_cases.append(Cell(name_of_cell, system, params, length, record_every=length, observe=observe))
     runs = setup.run(cells_of_cases)
 
     def values_of(name: str) -> plot.Values:
@@ -83,10 +91,10 @@ def compute(setup: plot.Setup, names: Sequence[str] = tuple(CASES)) -> xr.Datase
         crossings["printed_crossing"] = first_crossing(setup, case, "printed", columns["mean"])
         if not case.is_learned:
             crossings["granted_crossing"] = first_crossing(setup, case, "granted", columns["mean"])
-        missing = (0, places - len(case.samples))
-        return {key: np.pad(column, missing, constant_values=np.nan) for key, column in columns.items()} | crossings
+        padding = (0, num_places - len(case.samples))
+        return {key: np.pad(column, padding, constant_values=np.nan) for key, column in columns.items()} | crossings
 
-    return plot.over(values_of, {"place": np.arange(places)}, case=names)
+    return plot.over(values_of, {"place": np.arange(num_places)}, case=names)
 
 
 def experts_of(case: Case, num_samples: int) -> int:
@@ -109,11 +117,13 @@ def bounds_of(setup: plot.Setup, case: Case, num_samples: int) -> dict[str, floa
     patterns = 0.0
     if case.is_learned:
         router = "linear"
-        norm = np.sqrt(num_samples / num_experts)
+        norm = np.sqrt(num_samples / num_experts)  # as in `learned_cells`
         rademacher = norm / np.sqrt(num_samples)
         patterns = corrected.log_mask_patterns(num_experts, 1, num_samples, COORDINATES)
     printed = theorem_1_at(params, rademacher, router, COORDINATES)
-    granted = np.nan if case.is_learned else theorem_1_at(params, rademacher, router, COORDINATES, 1.0)
+    granted = np.nan
+    if not case.is_learned:
+        granted = theorem_1_at(params, rademacher, router, COORDINATES, least_natarajan=1.0)
     complexity = corrected.product_complexity(num_experts, num_samples, norm)
     holds = corrected.uniform(complexity, patterns, num_samples, LIPSCHITZ, float(params.delta))
     return {"printed": printed, "granted": granted, "repaired": float(holds)}
@@ -131,12 +141,12 @@ def first_crossing(setup: plot.Setup, case: Case, bound: str, means: Float[np.nd
     high = case.samples[-1]
     if excess(high) >= 0 or excess(low) < 0:
         return float("nan")
-    return float(bisect.bisect_left(range(high + 1), True, low + 1, high, key=lambda size: excess(size) < 0))
+    return float(bisect.bisect_left(range(high + 1), True, lo=low + 1, hi=high, key=lambda size: excess(size) < 0))
 
 
 def caption_words(data: xr.Dataset) -> dict[str, float]:
-    learned = CASES["learned"].num_experts
-    return {"dimension": natarajan("linear", learned, 1, COORDINATES, data.attrs["reading"])}
+    num_experts = CASES["learned"].num_experts
+    return {"dimension": natarajan("linear", num_experts, 1, COORDINATES, reading=data.attrs["reading"])}
 
 
 @plot.figure(

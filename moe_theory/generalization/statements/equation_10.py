@@ -18,7 +18,7 @@ def gaps_of(run) -> np.ndarray:
     return np.array(GAPS[int(run.params.num_experts)])
 
 
-@ranged(0, 2)
+@ranged(low=0, high=2)
 def twice_beyond_half(run) -> np.ndarray:
     return 2 * is_beyond(run, "paired_gap", gaps_of(run) / 2)
 
@@ -36,6 +36,6 @@ EQUATION_10 = statement("equation-10", module=__name__, holds={**HOLDS, "little-
     bound(at_most=twice_beyond_half),
     labels=[f"T = {experts}, gap {gap}" for experts, gaps in GAPS.items() for gap in gaps],
 )
-@ranged(0, 1)
+@ranged(low=0, high=1)
 def is_beyond_gap(run) -> np.ndarray:
     return is_beyond(run, "gap", gaps_of(run))

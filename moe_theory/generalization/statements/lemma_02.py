@@ -13,7 +13,7 @@ NUM_FEATURES = (2, 4, 8, 16)
 
 @statement("lemma-2", module=__name__).charitable(
     "lemma-2.linear-router",
-    Selection(LONE_POINT, (LONE_CELL,), abscissa=tuple(2 * features for features in NUM_FEATURES)),
+    Selection(LONE_POINT, cells=(LONE_CELL,), abscissa=tuple(2 * features for features in NUM_FEATURES)),
     rate(at_most=2.0, margin=0.01),
     labels=[f"d = {features}" for features in NUM_FEATURES],
     exact=True,
