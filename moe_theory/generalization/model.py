@@ -107,17 +107,12 @@ class Params(NamedTuple):
 # router's masks are shattered. In Theorem 1 it is the Natarajan dimension of the router function class A, including
 # weights. For k = 1 the two agree, because the weight of a lone expert is 1. For k = T there is one mask, so the first
 # is 0 for any weights.
+_CHOICES = {
+    "mask-dimension": ("d_N of the masks alone, as in Definition 4", {}),
+    "router-dimension": ("d_N of the whole router, its weights included, as in Theorem 1", {"whole_router": True}),
+}
 READINGS: dict[str, Reading] = {
-    reading.name: reading
-    for reading in (
-        Reading("mask-dimension", "d_N of the masks alone, as in Definition 4", Params()),
-        Reading(
-            "router-dimension",
-            "d_N of the whole router, its weights included, as in Theorem 1",
-            Params(),
-            {"whole_router": True},
-        ),
-    )
+    name: Reading(name, summary, Params(), choices) for name, (summary, choices) in _CHOICES.items()
 }
 
 

@@ -213,9 +213,9 @@ def least_width(
 
     Source: Lemma 3.
     """
-    long = np.float64(num_rounds / regularization) ** 7 * num_layers**21.0 * np.log(width) ** 3
+    by_length = np.float64(num_rounds / regularization) ** 7 * num_layers**21.0 * np.log(width) ** 3
     inside = np.log(num_rounds * num_candidates * num_layers**2 / confidence)
-    return float(constant * max(long, regularization**-0.5 * num_layers**-1.5 * inside**1.5))
+    return float(constant * max(by_length, regularization**-0.5 * num_layers**-1.5 * inside**1.5))
 
 
 def _log_room(time: Amounts, params: Params) -> Amounts:

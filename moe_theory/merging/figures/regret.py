@@ -80,7 +80,8 @@ def compute(setup: plot.Setup) -> xr.Dataset:
 def fitted(regrets: Float[np.ndarray, "R B"], slots: np.ndarray, num_rounds: int) -> tuple[float, float]:
     """Return the growth exponent of the mean regret and half of its interval, NaN for one replicate."""
     is_fitted = slots >= num_rounds / FITTED_SHARE
-    samples = contrast_samples(regrets[is_fitted].T, slope_weights(slots[is_fitted].astype(float))[None])[:, 0]
+    weights = slope_weights(slots[is_fitted].astype(float))
+    samples = contrast_samples(regrets[is_fitted].T, weights[None])[:, 0]
     if len(samples) < 2:
         return float(samples.mean()), float("nan")
     error = samples.std(ddof=1) / np.sqrt(len(samples))

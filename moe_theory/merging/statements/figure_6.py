@@ -32,8 +32,11 @@ def takes_longer(*runs) -> np.ndarray:
 
 def first_slots(*runs) -> np.ndarray:
     """First slot of each run with 20 feasible leaves, or one past the last if there is none (V, B)."""
-    enough = [np.asarray(run.records.num_active) >= LEAVES for run in runs]
-    return np.stack([np.where(has.any(axis=0), 1.0 + np.argmax(has, axis=0), 1.0 + len(has)) for has in enough])
+    slots = []
+    for run in runs:
+        has_leaves = np.asarray(run.records.num_active) >= LEAVES
+        slots.append(np.where(has_leaves.any(axis=0), 1.0 + np.argmax(has_leaves, axis=0), 1.0 + len(has_leaves)))
+    return np.stack(slots)
 
 
 @FIGURE_6.ours(
