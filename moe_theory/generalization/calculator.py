@@ -188,7 +188,6 @@ def applicable_forms(setting: Setting) -> list[Form]:
 
 
 def _infinite_at_overflow(bound: Callable[[int], float]) -> Callable[[int], float]:
-
     def finite_or_infinite(num_samples: int) -> float:
         try:
             with np.errstate(over="ignore", invalid="ignore"):
@@ -293,7 +292,6 @@ def _corrected_forms(setting: Setting) -> Iterator[Form]:
 
 
 def _stored(setting: Setting) -> Form:
-
     def stored(num_samples: int) -> Any:
         return corrected.stored(setting.stored_bits, bits=1, num_samples=num_samples, delta=setting.delta)
 
@@ -312,7 +310,6 @@ def _norms(setting: Setting, num_samples: int) -> Any:
 
 
 def _uniform(setting: Setting, name: str, complexity_at: Callable[[int], Any]) -> Form:
-
     def bound_at(num_samples: int) -> Any:
         patterns = _log_patterns(setting, num_samples)
         return corrected.uniform(complexity_at(num_samples), patterns, num_samples, setting.lipschitz, setting.delta)

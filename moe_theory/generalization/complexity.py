@@ -106,11 +106,8 @@ def natarajan(
     if router == "fixed" or has_one_label:
         return 0.0
     if router == "free":
-        labels = "gates"
-        way_out = ""
-        if not are_labels_gates:
-            labels = "masks"
-            way_out = ", or num_active = num_experts"
+        labels = "gates" if are_labels_gates else "masks"
+        way_out = "" if are_labels_gates else ", or num_active = num_experts"
         raise InvalidValueError(
             f"reading={reading!r} gives router='free' no finite d_N: it can give any {labels} to any number of inputs. "
             f"Choose a smaller class of routers{way_out}.",

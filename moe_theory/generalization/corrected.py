@@ -58,7 +58,6 @@ __all__ = [
 ]  # fmt: skip
 __dir__ = __all__.copy  # the names that `dir` shows, without imports
 
-
 ActiveSize = Annotated[int, Whole(1), FEW_ACTIVE]
 Delta = Annotated[float, A_PROBABILITY]
 LayerNorms = Annotated[Sequence[float], Within(low=0)]

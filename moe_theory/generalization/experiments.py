@@ -9,19 +9,8 @@ import numpy as np
 from jaxtyping import Float
 
 from moe_theory.core.system import System, observe_info
-from moe_theory.generalization import complexity, corrected, theory
+from moe_theory.generalization import complexity, corrected, instances, theory
 from moe_theory.generalization.data import DIGITS, RANDOM_LABELS, TEACHER
-from moe_theory.generalization.instances import (
-    ball_gap,
-    cells,
-    coin,
-    dense,
-    function_classes,
-    labelings,
-    learned_cells,
-    linear_router,
-    lone_points,
-)
 from moe_theory.generalization.model import LIPSCHITZ, Dims
 from moe_theory.generalization.training import best_experts, gap, system
 from moe_theory.runs import Cell, Progress, Run, run_cells
@@ -84,12 +73,13 @@ CELL_SIZES = (
     (MEMORISED_PER_SAMPLE * MEMORISED_SAMPLES, MEMORISED_SAMPLES),
 )
 CELL_DIMS = Dims(PER_SAMPLE * GROWING_SAMPLES[-1], 1, GROWING_SAMPLES[-1])
-CELLS = _drawn("fixed-cells", cells, CELL_DIMS, _settings(({"T": T, "m": m} for T, m in CELL_SIZES), k=1), 2048)
+_CELL_SETTINGS = _settings(({"T": T, "m": m} for T, m in CELL_SIZES), k=1)
+CELLS = _drawn("fixed-cells", instances.cells, CELL_DIMS, _CELL_SETTINGS, replicates=2048)
 FEW_CELL_SAMPLES = 256
 FEW_CELL_EXPERTS = (4, 16, 64)
 FEW_CELLS = _drawn(
     "cells",
-    cells,
+    instances.cells,
     Dims(FEW_CELL_EXPERTS[-1], 1, FEW_CELL_SAMPLES),
     _settings(({"T": T} for T in FEW_CELL_EXPERTS), k=1, m=FEW_CELL_SAMPLES),
     replicates=1024,
@@ -105,24 +95,27 @@ LEARNED_FEATURES = 2
 
 def _learned_cells(name: str, num_samples: int, replicates: int) -> Experiment:
     dims = Dims(LEARNED_EXPERTS, LEARNED_FEATURES, num_samples)
-    return _drawn(name, learned_cells, dims, _settings([{"T": LEARNED_EXPERTS, "m": num_samples}], k=1), replicates)
+    settings = _settings([{"T": LEARNED_EXPERTS, "m": num_samples}], k=1)
+    return _drawn(name, instances.learned_cells, dims, settings, replicates)
 
 
 LEARNED_CELLS = _learned_cells("learned-cells", 100_000, 64)
 FEWER_LEARNED_CELLS = _learned_cells("learned-cells-of-fewer", 6400, 512)  # the corrected bound is as informative here
 
 # A dense mixture of two experts with a free router (counterexample C).
-DENSE = _drawn("dense", dense, Dims(2, 1, 1000), _settings([{"T": 2, "m": 1000}], needs_reading=True, k=2), 2048)
+_DENSE_SETTINGS = _settings([{"T": 2, "m": 1000}], needs_reading=True, k=2)
+DENSE = _drawn("dense", instances.dense, Dims(2, 1, 1000), _DENSE_SETTINGS, replicates=2048)
 
-SINGLE = _drawn("single", coin, Dims(1, 1, 1000), _settings([{"T": 1, "m": 1000}], k=1), replicates=4096)
+SINGLE = _drawn("single", instances.coin, Dims(1, 1, 1000), _settings([{"T": 1, "m": 1000}], k=1), replicates=4096)
 (SINGLE_CELL,) = SINGLE.cells
 COIN_SAMPLES = (25, 100)
-COIN = _drawn("coin", coin, Dims(1, 1, COIN_SAMPLES[-1]), _settings(({"m": m} for m in COIN_SAMPLES), T=1, k=1), 32768)
+_COIN_SETTINGS = _settings(({"m": m} for m in COIN_SAMPLES), T=1, k=1)
+COIN = _drawn("coin", instances.coin, Dims(1, 1, COIN_SAMPLES[-1]), _COIN_SETTINGS, replicates=32768)
 
 CLASS_SIZES = ((2, 1, 8), (8, 1, 8), (8, 8, 8), (4, 2, 5))
 CLASS_DIMS = Dims(max_experts=8, num_features=1, max_samples=8)
 _CLASS_SETTINGS = _settings({"T": T, "k": k, "m": m} for T, k, m in CLASS_SIZES)
-CLASSES = _drawn("finite-classes", function_classes, CLASS_DIMS, _CLASS_SETTINGS, replicates=256)
+CLASSES = _drawn("finite-classes", instances.function_classes, CLASS_DIMS, _CLASS_SETTINGS, replicates=256)
 
 FREE_SAMPLES = Size("num_samples", low=1, high=CLASS_DIMS.max_samples)  # of finite classes
 
@@ -134,14 +127,14 @@ def labelings_of(setting: SettingValues) -> Experiment:
     """Return labelings by inputs with a setting's features, or two."""
     dims = dataclasses.replace(LABELING_DIMS, **setting)
     sizes = _settings(({"T": T, "k": k} for T, k in LABELING_SIZES), m=LABELING_DIMS.max_samples)
-    return dataclasses.replace(_drawn("labelings", labelings, dims, sizes, replicates=512), of=labelings_of)
+    return dataclasses.replace(_drawn("labelings", instances.labelings, dims, sizes, replicates=512), of=labelings_of)
 
 
 LABELINGS = labelings_of({})
 
 LONE_SAMPLES = 16
 _LONE_SETTINGS = _settings([{"m": LONE_SAMPLES}], T=2, k=1)
-LONE_POINT = _drawn("lone-points", lone_points, Dims(2, 1, LONE_SAMPLES), _LONE_SETTINGS, replicates=64)
+LONE_POINT = _drawn("lone-points", instances.lone_points, Dims(2, 1, LONE_SAMPLES), _LONE_SETTINGS, replicates=64)
 (LONE_CELL,) = LONE_POINT.cells
 FORMULA = Selection(LONE_POINT, (LONE_CELL,), is_computed=True)  # a cheap run, which claims on formulas ignore
 
@@ -155,7 +148,7 @@ ROUTER_NORMS = (1.0, 8.0)
 _SPARSE = ({"T": SPARSE_EXPERTS, "k": k, "W": W} for W, k in itertools.product(ROUTER_NORMS, ROUTER_ACTIVE) if k > 1)
 LINEAR_ROUTER = _drawn(
     "linear-router",
-    linear_router,
+    instances.linear_router,
     Dims(max_experts=ROUTER_EXPERTS[-1], num_features=8, max_samples=ROUTER_SAMPLES),
     {
         **_settings(({"T": T, "k": 1} for T in ROUTER_EXPERTS), W=ROUTER_NORMS[0], m=ROUTER_SAMPLES),
@@ -284,7 +277,7 @@ def learned_gap(num_experts: int, num_samples: float, share: float = 1.0) -> flo
     with probability at most 1 / (2m).
     """
     counts = np.array([num_samples / num_experts])  # in one cell; all cells are equal
-    return float(num_experts * ball_gap(counts, share**2 * counts[0], np.float64(num_samples)))
+    return float(num_experts * instances.ball_gap(counts, share**2 * counts[0], np.float64(num_samples)))
 
 
 def best_gaps(

@@ -253,10 +253,10 @@ def function_classes(dims: Dims, key: Key[Array, ""], params: Params) -> Complex
     signs = all_signs(dims.max_samples)
     shape = (dims.max_experts, dims.max_experts, dims.max_samples)  # masks, functions of each, samples
     num_functions = dims.max_experts**2
-    scale_unit, label_units, weight_units = draws(uniforms, key, (), (dims.max_samples,), (NUM_MIXTURES, num_functions))
+    unit, label_units, weight_units = draws(uniforms, key, (), (dims.max_samples,), (NUM_MIXTURES, num_functions))
     (entries,) = draws(normals, key, (2, *shape))
     is_drawn = jnp.arange(dims.max_samples) < params.num_samples
-    scale = jnp.exp(LOG_SCALES[0] + (LOG_SCALES[1] - LOG_SCALES[0]) * scale_unit)
+    scale = jnp.exp(LOG_SCALES[0] + (LOG_SCALES[1] - LOG_SCALES[0]) * unit)
     values, ghosts = scale * entries * is_drawn
     losses = model.ramp_loss(_fair_labels(label_units), values) * is_drawn
     index = jnp.arange(dims.max_experts)
@@ -288,9 +288,8 @@ def labelings(dims: Dims, key: Key[Array, ""], params: Params) -> Growth:
     """
     input_shape = (dims.max_samples, dims.num_features)
     router_shape = (NUM_ROUTERS, dims.max_experts, dims.num_features)
-    functions = np.array(
-        list(itertools.product(range(dims.max_experts), repeat=dims.max_samples)), np.int32
-    )  # (L^n, n)
+    choices = itertools.product(range(dims.max_experts), repeat=dims.max_samples)
+    functions = np.array(list(choices), np.int32)  # (L^n, n)
     density_unit, member_units = draws(uniforms, key, (), (len(functions),))
     inputs, routers = draws(normals, key, input_shape, router_shape)
     is_allowed = jnp.all(functions < params.num_experts, axis=1)

@@ -222,10 +222,7 @@ def gates_straight_through(
 
 
 def outputs(
-    weights: ClassifierWeights,
-    features: Float[Array, "m d"],
-    num_active: Int[Scalar, ""],
-    num_experts: Int[Scalar, ""],
+    weights: ClassifierWeights, features: Float[Array, "m d"], num_active: Int[Scalar, ""], num_experts: Int[Scalar, ""]
 ) -> Float[Array, " m"]:
     """Return f(x) of Eq. (4)."""
     routed = gates(logits(weights, features), num_active, num_experts)

@@ -62,7 +62,6 @@ BOUNDED = {
 }
 RESTS_ON = {calculator.LEMMA_3: "R_m(H) by Lemma 3 as printed, whose source has logarithms besides"}
 
-
 EXPERTS = {  # in words; `{...}` are fields of the setting
     calculator.LINEAR: "linear, |w| <= {expert_norm:g}",
     calculator.NETWORK: "networks of hidden layers {expert_widths}, Frobenius norms of {expert_norm:g} each",

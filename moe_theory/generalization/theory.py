@@ -56,7 +56,6 @@ __all__ = [
 ]  # fmt: skip
 __dir__ = __all__.copy  # the names that `dir` shows, without imports
 
-
 Real = float | np.ndarray  # a number or an array; results have the shape to which arguments broadcast
 Counts = Annotated[Real, Whole(1)]
 Active = Annotated[Real, Whole(1), FEW_ACTIVE]
@@ -226,8 +225,4 @@ def smallest_num_samples(bound: Callable[[int], Real], threshold: Annotated[floa
             return None
         low = high
         high = 2 * high
-
-    def is_below(size: int) -> bool:
-        return float(bound(size)) < threshold
-
-    return bisect.bisect_left(range(high + 1), True, lo=low + 1, hi=high, key=is_below)
+    return bisect.bisect_left(range(high + 1), True, lo=low + 1, hi=high, key=lambda m: float(bound(m)) < threshold)

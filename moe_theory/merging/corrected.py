@@ -57,7 +57,6 @@ __all__ = [
 ]  # fmt: skip
 __dir__ = __all__.copy  # the names that `dir` shows, without imports
 
-
 FINEST = 2**20  # largest number of parts into which `cyclic_leaves` cuts a side of the root
 Ratio = Annotated[float, Within(0, 1, open_low=True, open_high=True)]
 Experts = Annotated[int, Whole(2)]

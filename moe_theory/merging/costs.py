@@ -33,7 +33,6 @@ from moe_theory.runs import Run
 from moe_theory.runs.cells import Cell
 from moe_theory.verification.claim import Measure, Runs
 
-NUM_REPEATS = 30
 WARM_UP = 2  # calls of every program before anything is timed
 NUM_LEAVES = 20  # feasible leaves up to which Fig. 6 counts slots
 MAX_SLOTS = 2000  # largest number of slots for a tree
@@ -347,7 +346,6 @@ def _with_experts(num_experts: int, params: Params | None = None) -> Params:
 
 
 def _compiled_slots(run: System) -> Any:
-
     def slots(states: State, keys: Array, times: Int[Array, " n"], params: Params) -> tuple[State, Int[Array, "n B"]]:
         def slot(states: State, now: Array) -> tuple[State, Array]:
             slot_keys = jax.vmap(jax.random.fold_in, in_axes=(0, None))(keys, now)

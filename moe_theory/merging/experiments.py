@@ -181,12 +181,6 @@ SURFACE: dict[str, Experiment] = {
     "drifting": surface("drifting", rewards.SHARES, DRIFTING),
 }
 TANBR_ON = {name: experiment.at(policies.TANBR) for name, experiment in SURFACE.items()}
-WORDS = {
-    "peaked": "a reward with one peak for all tasks",
-    "flat": "a flat reward of many tasks",
-    "shares": "tasks that each want an expert of their own",
-    "drifting": "tasks that each want an expert of their own, in a mix that drifts",
-}
 
 # The paper has this many slots in a fixed mix.
 LONG_SLOTS = 5000

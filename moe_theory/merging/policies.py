@@ -294,16 +294,14 @@ def _update(
     feedback: Feedback,
     norm: GradientNorm | None,
 ) -> Learner:
-    """Update Z with the gradient at theta_{t-1}, then take J gradient steps (Alg. 1, lines 13 and 14).
-
-    A `norm` is measured again if it is not of this memory.
-    """
+    """Update Z with the gradient at theta_{t-1}, then take J gradient steps (Alg. 1, lines 13 and 14)."""
     if is_known(feedback):
         network.check_rewards(feedback)
     _, factors = network.factors(learner.weights, point[None], mix)
     factors = jax.tree.map(lambda leaf: leaf[0], factors)
     if form.measure is not None:
         measure = functools.partial(form.measure, learner.certainty, factors, params)
+        # A norm of an earlier memory is measured again.
         norm = measure() if norm is None else lax.cond(norm.slots == learner.certainty.slots, lambda: norm, measure)
     certainty = form.add(learner.certainty, factors, norm, params)
     history = network.record(learner.history, arm, point, feedback)

@@ -257,7 +257,6 @@ def _family(
     best: Callable[[World, Float[Array, " V"], Params], Float[Array, " K"]],
     needs_experts: bool = False,
 ) -> Reward:
-
     def draw(key: Key[Array, ""], dims: Dims, params: Params) -> World:
         if needs_experts:
             check_experts(f"reward {name!r}", dims, params)

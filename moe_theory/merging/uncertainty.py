@@ -133,7 +133,6 @@ def best(
     measure = form.measure
 
     def approached(norms: Float[Array, " C"], is_close: Bool[Array, " C"], judged: NormCache) -> tuple[Array, ...]:
-
         def approach(carry: tuple[Array, ...]) -> tuple[Array, ...]:
             leader, norms, is_close = carry
             bound = closer_bound(_row(judged, leader), _row(factors, leader), params)

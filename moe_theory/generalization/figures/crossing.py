@@ -9,13 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
 from moe_theory import plot
+from moe_theory.core.system import fields
 from moe_theory.generalization import corrected
 from moe_theory.generalization.complexity import constants, natarajan
 from moe_theory.generalization.experiments import theorem_1_at
-from moe_theory.generalization.instances import State, cells, learned_cells
+from moe_theory.generalization.instances import cells, learned_cells
 from moe_theory.generalization.model import LIPSCHITZ, Dims
 from moe_theory.plot import roles
 from moe_theory.runs import Cell
@@ -53,14 +54,10 @@ COORDINATES = 2  # B's router sees an input's own coordinate and a constant
 CROSSING = roles.PRINTED_MARK(marker="o", markersize=6, markeredgewidth=1.3, zorder=5)
 
 
-def observe(state: State, info: Any) -> Float[Array, ""]:
-    del state
-    return info.gap
-
-
 def compute(setup: plot.Setup, names: Sequence[str] = tuple(CASES)) -> xr.Dataset:
     cases = {name: CASES[name] for name in names}
     length = setup.rounds
+    observe = fields("info.gap")
     num_places = max(len(case.samples) for case in cases.values())
     cells_of_cases = []
     for name, case in cases.items():
@@ -82,7 +79,7 @@ def compute(setup: plot.Setup, names: Sequence[str] = tuple(CASES)) -> xr.Datase
         case = CASES[name]
         rows = []
         for samples in case.samples:
-            gaps = plot.across_replicates(runs[f"{name}, m = {samples}"].records[0])
+            gaps = plot.across_replicates(runs[f"{name}, m = {samples}"].records.gap[0])
             rows.append(
                 {"samples": samples, "experts": experts_of(case, samples)} | gaps | bounds_of(setup, case, samples)
             )

@@ -26,10 +26,7 @@ CURVES = {
 }
 AT_EACH_K = {  # with the class's d_N at this k
     "printed_own": (roles.PRINTED_MARK(marker="s", markersize=5), "(23), $d_N$ at this $k$"),
-    "binomial_own": (
-        roles.PRINTED_MARK(marker="o", markersize=3, markerfacecolor="C1"),
-        "(22), $d_N$ at this $k$",
-    ),
+    "binomial_own": (roles.PRINTED_MARK(marker="o", markersize=3, markerfacecolor="C1"), "(22), $d_N$ at this $k$"),
 }
 
 

@@ -17,18 +17,12 @@ ALL_NAMES = tuple(dict.fromkeys(experiments.router_name(SPARSE_EXPERTS, count, n
 SPARSE_NAMES = tuple(name for name in ALL_NAMES if LINEAR_ROUTER.cells[name]["num_active"] < SPARSE_EXPERTS)
 
 LEMMA_5 = statement("lemma-5", module=__name__)
+BY_ONE_EXPERT = bound(at_most=lambda run: 2 * LIPSCHITZ * shown(run, "lone"))
+BY_MASKED_CLASS = bound(at_most=lambda run: 2 * LIPSCHITZ * shown(run, "masked"))
 
 
-def bound_by_one_expert(run) -> np.ndarray:
-    return 2 * LIPSCHITZ * shown(run, "lone")
-
-
-def bound_by_masked_class(run) -> np.ndarray:
-    return 2 * LIPSCHITZ * shown(run, "masked")
-
-
-@LEMMA_5.replacement("lemma-5.masked-class", BY_CELLS, bound(at_most=bound_by_masked_class))
-@LEMMA_5.charitable("lemma-5.lone-expert", BY_CELLS, bound(at_most=bound_by_one_expert), instead="lemma-5.masked-class")
+@LEMMA_5.replacement("lemma-5.masked-class", BY_CELLS, BY_MASKED_CLASS)
+@LEMMA_5.charitable("lemma-5.lone-expert", BY_CELLS, BY_ONE_EXPERT, instead="lemma-5.masked-class")
 def paired_gap(run) -> np.ndarray:
     return shown(run, "paired_gap")
 

@@ -2,22 +2,15 @@
 
 import numpy as np
 
-from moe_theory.generalization.experiments import (
-    CLASSES,
-    COIN,
-    FREE_SAMPLES,
-    TO_ROUNDING,
-    all_cells,
-    risk_difference,
-    shown,
-)
+from moe_theory.generalization import experiments
+from moe_theory.generalization.experiments import CLASSES, COIN, FREE_SAMPLES, all_cells, risk_difference, shown
 from moe_theory.generalization.statements.setting import statement
 from moe_theory.verification.claim import excess
 from moe_theory.verification.statement import equality, ranged
 
 
 @statement("lemma-8", module=__name__, free=FREE_SAMPLES).charitable(
-    "lemma-8.symmetrization", all_cells(CLASSES), TO_ROUNDING
+    "lemma-8.symmetrization", all_cells(CLASSES), experiments.TO_ROUNDING
 )
 def excess_of_exchanges(run) -> np.ndarray:
     return excess(shown(run, "swapped"), shown(run, "complexity") + shown(run, "ghost_complexity"))
