@@ -155,16 +155,12 @@ def calculate(setting: Setting) -> list[EvaluatedBound]:
     forms = applicable_forms(setting)
     values = [form.at(setting.num_samples) for form in forms]
     best = min((value for form, value in zip(forms, values, strict=True) if form.status == HOLDS), default=math.inf)
-    return [
-        EvaluatedBound(
-            form,
-            value,
-            is_informative=value < 1,
-            smallest_num_samples=theory.smallest_num_samples(form.at),
-            is_best=form.status == HOLDS and value == best,
-        )
-        for form, value in zip(forms, values, strict=True)
-    ]
+    bounds = []
+    for form, value in zip(forms, values, strict=True):
+        smallest = theory.smallest_num_samples(form.at)
+        is_best = form.status == HOLDS and value == best
+        bounds.append(EvaluatedBound(form, value, value < 1, smallest_num_samples=smallest, is_best=is_best))
+    return bounds
 
 
 def applicable_forms(setting: Setting) -> list[Form]:
@@ -241,7 +237,8 @@ def _paper_forms(setting: Setting) -> Iterator[Form]:
     for reading, natarajan in natarajan_by_reading.items():
         for form in theory.FORMS:
             bound_at = functools.partial(_theorem_1, setting, natarajan=natarajan, form=form)
-            yield Form(f"theorem-1.{form}", bound_at, _CLASS_NEEDS, reading, natarajan, REFUTED, rests_on)
+            name = f"theorem-1.{form}"
+            yield Form(name, bound_at, _CLASS_NEEDS, reading, natarajan, status=REFUTED, rests_on=rests_on)
 
 
 def _theorem_1(setting: Setting, num_samples: int, natarajan: float, form: str) -> Any:

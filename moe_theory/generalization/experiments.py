@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from moe_theory.core.system import System, observe_info
+from moe_theory.core.system import System
 from moe_theory.generalization import complexity, corrected, instances, theory
 from moe_theory.generalization.data import DIGITS, RANDOM_LABELS, TEACHER
 from moe_theory.generalization.model import LIPSCHITZ, Dims
@@ -176,7 +176,6 @@ NETWORKS = Experiment(
     cells=_settings(({"m": m} for m in NETWORK_SAMPLES), T=1, k=1),
     num_rounds=200,
     record_every=20,
-    observe=observe_info,
     replicates=128,
     tier=LEARNED,
 )
@@ -288,19 +287,13 @@ def best_gaps(
     A fit is in the class, so its gap is at most the supremum. With |f| <= 1 the ramp loss is linear, and twice the gap
     is (1/m) sum_i y_i f(x_i), a lower estimate of R_m(F).
     """
-    parts = [
-        Cell(
-            name,
-            system(dims, optimizer=best_experts),
-            params._replace(learning_rate=FIT_RATE),
-            num_steps,
-            record_every=20,
-            observe=gap,
-        )
-        for name, (dims, params) in settings.items()
-    ]
+    cells = []
+    for name, (dims, params) in settings.items():
+        learning = params._replace(learning_rate=FIT_RATE)
+        run = system(dims, optimizer=best_experts)
+        cells.append(Cell(name, run, learning, num_steps, record_every=20, observe=gap))
     width = max(1, min(8, replicates))  # chunks are padded, and there are few replicates
-    runs = run_cells(parts, replicates, seed=seed, width=width, progress=progress, what=words)
+    runs = run_cells(cells, replicates, seed=seed, width=width, progress=progress, what=words)
     return {name: run.records.astype(np.float64).max(axis=0) for name, run in runs.items()}
 
 

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from moe_theory.core.system import fields, observe_info
+from moe_theory.core.system import fields
 from moe_theory.merging import adversary, corrected, costs, evaluation, monitor, policies, rewards, uncertainty
 from moe_theory.merging.params import CYCLIC_SPLIT, LINE_POINT, RANDOM_SPLIT, Dims, Params
 from moe_theory.merging.policies import Learner
@@ -67,7 +67,6 @@ def _trees(
         cells=settings,
         num_rounds=dims.max_rounds,
         record_every=record_every,
-        observe=observe_info,
         replicates=64,
         tier=EXACT_TIER,
     )
@@ -193,7 +192,6 @@ LONG = Experiment(
     systems={policies.BEST_EXPERT: system(LONG_DIMS, rewards.PEAKED, policies.BEST_EXPERT)},
     cells={policies.TANBR: FIXED, policies.BEST_EXPERT: {**RIVALS_FIXED, **FIXED}},
     num_rounds=LONG_SLOTS,
-    record_every=1,
     observe=fields("info.regret", "info.pick.depth", "info.pick.left_out", cumulative_regret="state.regret"),
     keeps_state=False,
     replicates=LONG_WORLDS,
@@ -232,8 +230,6 @@ STEPS = Experiment(
         for number in STEP_EXPERTS
     },
     num_rounds=STEP_DIMS.max_rounds,
-    record_every=1,
-    observe=observe_info,
     replicates=1024,
     tier=EXACT_TIER,
 )
@@ -265,7 +261,6 @@ def _testbed(name: str, setting: Recipe, mix: Overrides, beside: tuple[str, ...]
         system=system(dims, rewards.PEAKED, policies.TANBR),
         cells={cell: {**fixed, **tuned.get(cell, {})} for cell in cells},
         num_rounds=dims.max_rounds,
-        record_every=1,
         observe=evaluation.observe,
         replicates=STREAMS,
         tier=TESTBED_TIER,
@@ -304,8 +299,6 @@ TIMES = Experiment(
     system=system(DIMS, rewards.PEAKED, policies.AVERAGE),
     cells={BATCH: {**RIVALS_FIXED, "slot_size": 128}},
     num_rounds=1,
-    record_every=1,
-    observe=observe_info,
     replicates=128,
     tier=CLOCKS_TIER,
     keeps_state=False,
@@ -337,8 +330,6 @@ ROUTING = Experiment(
         for cell, (number, _) in ROUTED.items()
     },
     num_rounds=1,
-    record_every=1,
-    observe=observe_info,
     replicates=128,
     tier=CLOCKS_TIER,
     keeps_state=False,

@@ -47,16 +47,20 @@ class Stream(Protocol):
     @property
     def num_experts(self) -> int:
         """Number K."""
+        ...
 
     @property
     def num_tasks(self) -> int:
         """Number V."""
+        ...
 
     def slots(self) -> Iterator[Any]:
         """Return the slots in order of arrival."""
+        ...
 
     def serve(self, slot: Any, weights: Float[np.ndarray, " K"]) -> Feedback:
         """Return rewards (V,) of the merged experts on a slot, and counts (V,) of its requests."""
+        ...
 
 
 class Row(NamedTuple):

@@ -205,15 +205,8 @@ def _draw_crossings(panel: plot.Axes, selection: xr.Dataset) -> None:
 def overview_curves(setup: plot.Setup) -> plot.Curves:
     """Return the gap of a fixed router with ten experts per sample, (23) and its correction."""
     overview_setup = picture.setup(setup.reading, setup.replicates, setup.seed, setup.progress)
-    selection = compute(overview_setup, ["growing"]).sel(case="growing").dropna("place", subset=["samples"])
-    columns = (
-        selection.samples,
-        selection["mean"],
-        selection.low,
-        selection.high,
-        selection.printed,
-        selection.repaired,
-    )
+    data = compute(overview_setup, ["growing"]).sel(case="growing").dropna("place", subset=["samples"])
+    columns = (data.samples, data["mean"], data.low, data.high, data.printed, data.repaired)
     return plot.Curves(*(column.values for column in columns))
 
 

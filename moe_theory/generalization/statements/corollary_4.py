@@ -17,17 +17,13 @@ FEW_EXPERTS = EXPERTS[::4]
 # By number of layers, shares of the norm that fits all labels at which the corrected bound is below 1/2. Two layers
 # compute B v.x as sqrt(2 B) (v, -v)/sqrt(2) behind the units v.x and -v.x, |v| = 1, so that F_1 F_2 = 2 B.
 SHARES = {1: 0.25, 2: 0.05}
+LABELS = [f"T = {experts}" for experts in EXPERTS]
+BY_EXPERTS = dataclasses.replace(FORMULA, abscissa=EXPERTS)
 
 COROLLARY_4 = statement("corollary-4", module=__name__)
 
 
-@COROLLARY_4.charitable(
-    "corollary-4",
-    dataclasses.replace(FORMULA, abscissa=EXPERTS),
-    limit_rate(at_most=0.0),
-    labels=[f"T = {experts}" for experts in EXPERTS],
-    instead="corollary-4.norms",
-)
+@COROLLARY_4.charitable("corollary-4", BY_EXPERTS, limit_rate(at_most=0.0), labels=LABELS, instead="corollary-4.norms")
 def ratio_to_bound(run) -> np.ndarray:
     ratios = []
     for experts in EXPERTS:

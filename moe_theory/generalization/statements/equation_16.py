@@ -12,6 +12,8 @@ from moe_theory.verification.statement import alike
 
 EQUATION_16 = statement("equation-16", module=__name__)
 BY_SIZES = all_cells(LABELINGS)
+ALL_SIZES = LABELINGS.together(*LABELINGS.cells)
+LABELS = [*LABELINGS.cells, "all masks at T = 2"]
 
 
 @EQUATION_16.charitable("equation-16.masks", BY_SIZES, experiments.TO_ROUNDING)
@@ -50,12 +52,7 @@ def cover_excess(run) -> np.ndarray:
     return alike(run, printed)
 
 
-@EQUATION_16.ours(
-    "equation-16.signs-of-forms",
-    LABELINGS.together(*LABELINGS.cells),
-    experiments.TO_ROUNDING,
-    labels=[*LABELINGS.cells, "all masks at T = 2"],
-)
+@EQUATION_16.ours("equation-16.signs-of-forms", ALL_SIZES, experiments.TO_ROUNDING, labels=LABELS)
 def excess_over_signs(*runs) -> np.ndarray:
     points = np.arange(1, LABELINGS.dims.max_samples + 1)
     excesses = []

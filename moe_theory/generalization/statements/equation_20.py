@@ -13,6 +13,7 @@ from moe_theory.verification.statement import alike, probability
 
 SAMPLES = experiments.COIN_SAMPLES[-1]
 EXCESS = 2.5 / math.sqrt(2 * SAMPLES)  # x
+PRINTED_TAIL = theory.tail_printed(SAMPLES, EXCESS)
 FAIR_COIN = COIN.over([cell_name(m=SAMPLES)])
 COMPUTED = dataclasses.replace(FORMULA, labels=("m up to 100",))
 
@@ -20,12 +21,7 @@ COMPUTED = dataclasses.replace(FORMULA, labels=("m up to 100",))
 EQUATION_20 = statement("equation-20", module=__name__)
 
 
-@EQUATION_20.literal(
-    "equation-20.tail",
-    FAIR_COIN,
-    probability(at_most=theory.tail_printed(SAMPLES, EXCESS)),
-    instead="equation-20.mcdiarmid",
-)
+@EQUATION_20.literal("equation-20.tail", FAIR_COIN, probability(at_most=PRINTED_TAIL), instead="equation-20.mcdiarmid")
 @EQUATION_20.charitable("equation-20.mcdiarmid", FAIR_COIN, probability(at_most=corrected.tail(SAMPLES, EXCESS)))
 def is_in_tail(run) -> np.ndarray:
     return risk_difference(run) >= EXCESS

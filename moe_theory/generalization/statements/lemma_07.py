@@ -11,6 +11,7 @@ from moe_theory.verification.statement import bound, identity, ranged
 COIN_GAPS = {25: (0.28,), 100: (0.13, 0.17)}  # m -> gaps
 BY_CELLS = experiments.FEW_CELLS.over("num_experts", *CELL_GAPS)
 BY_SAMPLES = experiments.COIN.over("num_samples")
+COIN_LABELS = [f"m = {samples}, gap {gap}" for samples, gaps in COIN_GAPS.items() for gap in gaps]
 CELL_LABELS = [f"T = {experts}, gap {gap}" for experts, gaps in CELL_GAPS.items() for gap in gaps]
 
 LEMMA_7 = statement("lemma-7", module=__name__)
@@ -51,12 +52,7 @@ def is_coin_beyond_half(run) -> np.ndarray:
     return np.abs(risk_difference(run)) > coin_gaps(run) / 2
 
 
-@LEMMA_7.charitable(
-    "lemma-7.one-function",
-    BY_SAMPLES,
-    bound(at_most=is_coin_beyond_half),
-    labels=[f"m = {samples}, gap {gap}" for samples, gaps in COIN_GAPS.items() for gap in gaps],
-)
+@LEMMA_7.charitable("lemma-7.one-function", BY_SAMPLES, bound(at_most=is_coin_beyond_half), labels=COIN_LABELS)
 @ranged(low=0, high=1)
 def weighted_coin(run) -> np.ndarray:
     is_above = np.abs(shown(run, "risk") - 0.5) > coin_gaps(run)

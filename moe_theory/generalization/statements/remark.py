@@ -20,6 +20,7 @@ FIT_ACTIVE = (1, 2, 4, 8)
 FIT_SAMPLES = 128
 FIT_EXPERTS = 8
 ANY_RUN = Selection(experiments.COIN, cells=(cell_name(m=experiments.COIN_SAMPLES[0]),), is_computed=True)
+BY_ACTIVE = dataclasses.replace(ANY_RUN, abscissa=FEW_OF_MANY)
 TO_ROUNDING = identity(within=1e-12)
 
 TERM = statement("remark-term", module=__name__)
@@ -38,12 +39,7 @@ def largest_fall(run) -> np.ndarray:
     return alike(run, largest_over_sizes(lambda term: -np.diff(term)))
 
 
-@TERM.literal(
-    "remark.factor-k",
-    dataclasses.replace(ANY_RUN, abscissa=FEW_OF_MANY),
-    rate(at_least=1.0),
-    instead="remark.factor-root-k",
-)
+@TERM.literal("remark.factor-k", BY_ACTIVE, rate(at_least=1.0), instead="remark.factor-root-k")
 def term_of_few(run) -> np.ndarray:
     return alike(run, theory.sparsity_term(MANY, np.array(FEW_OF_MANY)))
 

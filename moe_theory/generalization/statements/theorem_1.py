@@ -60,28 +60,22 @@ def claim_printed(id: str, runs: Selection, bound: Bound, instead: str | None = 
 
 FIXED_CELLS = CELLS.over([cell_name(T=experiments.FIXED_EXPERTS, m=experiments.FIXED_SAMPLES)])
 claim_printed("fixed-router", FIXED_CELLS, constants_bound, "symmetrization")
+BY_SAMPLES = CELLS.over({cell_name(T=experiments.PER_SAMPLE * m, m=m): m for m in SAMPLES})
 
 
 # In the limit too: the gap stays near .476 as the bound falls to 0.
-@THEOREM_1.charitable(
-    "theorem-1.any-constant",
-    CELLS.over({cell_name(T=experiments.PER_SAMPLE * m, m=m): m for m in SAMPLES}),
-    rate(at_most=0.0),
-    instead="repaired.symmetrization",
-)
+@THEOREM_1.charitable("theorem-1.any-constant", BY_SAMPLES, rate(at_most=0.0), instead="repaired.symmetrization")
 def ratio_to_constants_bound(run) -> np.ndarray:
     return gap_of(run) / constants_bound(run)
 
 
 GROWING = tuple(4**power for power in range(4, 10))  # T, each with T^(5/2) samples
+LABELS = [f"T = {experts}" for experts in GROWING]
+BY_EXPERTS = dataclasses.replace(experiments.FORMULA, abscissa=GROWING)
 
 
 @THEOREM_1.charitable(
-    "theorem-1.growing-router",
-    dataclasses.replace(experiments.FORMULA, abscissa=GROWING),
-    limit_rate(at_most=0.0),
-    labels=[f"T = {experts}" for experts in GROWING],
-    instead="repaired.learned-router",
+    "theorem-1.growing-router", BY_EXPERTS, limit_rate(at_most=0.0), labels=LABELS, instead="repaired.learned-router"
 )
 def ratio_to_learned_bound(run) -> np.ndarray:
     ratios = []
@@ -152,15 +146,10 @@ MEMORISED_CELLS = CELLS.over([cell_name(T=experiments.MEMORISED_PER_SAMPLE * MEM
 claim_corrected(
     "symmetrization", MEMORISED_CELLS, cells_bound, largest_gap=1.0, gap=lambda run: run.records.memorised[-1]
 )
+ANY_RUN = experiments.SINGLE.at(experiments.SINGLE_CELL)
 
 
-@THEOREM_1.replacement(
-    "repaired.masks",
-    experiments.SINGLE.at(experiments.SINGLE_CELL),
-    identity(within=0.0),
-    labels=["m = 1e4"],
-    exact=True,
-)
+@THEOREM_1.replacement("repaired.masks", ANY_RUN, identity(within=0.0), labels=["m = 1e4"], exact=True)
 def excess_of_memorising(run) -> np.ndarray:
     """How far the gap of a memorising router exceeds its bound, with constant experts +1 and -1 and all labels +1.
 

@@ -153,11 +153,8 @@ OVERVIEW_RATIO = 0.9  # rho for the claims in the overview
 
 def overview_curves(setup: plot.Setup) -> plot.Curves:
     """Return the sum of nu_1 rho^h over T slots, and both orders through the first point."""
-    (cell,) = [
-        cell
-        for cell in experiments.GROWTH.cells_under(setup.reading)
-        if cell.name == experiments.tree_cell("in-turn", OVERVIEW_RATIO)
-    ]
+    name = experiments.tree_cell("in-turn", OVERVIEW_RATIO)
+    (cell,) = [cell for cell in experiments.GROWTH.cells_under(setup.reading) if cell.name == name]
     run = setup.run([cell])[cell.name]
     places = 2 ** np.arange(len(run.rounds).bit_length()) - 1
     slots = run.rounds[places].astype(float)

@@ -20,12 +20,11 @@ def seconds(run) -> np.ndarray:
     return np.asarray(run.records.seconds[0], np.float64)
 
 
-@FIGURE_6.charitable(
-    "figure-6.routing-grows",
-    ROUTING.together(routed_cell(ROUTED_EXPERTS[0]), routed_cell(ROUTED_EXPERTS[-1])),
-    MOSTLY,
-    labels=[f"K = {ROUTED_EXPERTS[0]} and {ROUTED_EXPERTS[-1]}"],
-)
+FEW_AND_MANY = ROUTING.together(routed_cell(ROUTED_EXPERTS[0]), routed_cell(ROUTED_EXPERTS[-1]))
+PAIR = f"K = {ROUTED_EXPERTS[0]} and {ROUTED_EXPERTS[-1]}"
+
+
+@FIGURE_6.charitable("figure-6.routing-grows", FEW_AND_MANY, MOSTLY, labels=[PAIR])
 def takes_longer(*runs) -> np.ndarray:
     return increases([seconds(run) for run in runs])
 
@@ -39,12 +38,10 @@ def first_slots(*runs) -> np.ndarray:
     return np.stack(slots)
 
 
-@FIGURE_6.ours(
-    "figure-6.steps-grow",
-    STEPS.together(*STEPS.cells),
-    bound(at_least=0),
-    labels=list(STEPS.cells)[1:],
-    hypotheses=["random-splits"],
-)
+ALL_SIZES = STEPS.together(*STEPS.cells)
+LARGER = list(STEPS.cells)[1:]
+
+
+@FIGURE_6.ours("figure-6.steps-grow", ALL_SIZES, bound(at_least=0), labels=LARGER, hypotheses=["random-splits"])
 def needs_more_steps(*runs) -> np.ndarray:
     return np.diff(first_slots(*runs), axis=0)
