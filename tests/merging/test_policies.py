@@ -292,7 +292,7 @@ def test_rewards_that_are_none_are_refused():
         "not all 0": ([0.5, 0.5], [0, 0]),
         "must return": 0.5,
     }.items():
-        assert words in refuse("", checked, served, 2, 7)
+        assert words in refuse("", checked_feedback, served, 2, 7)
 
 
 def test_a_task_without_requests_may_have_any_reward():
