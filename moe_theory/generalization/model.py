@@ -103,14 +103,14 @@ class Params(NamedTuple):
     label_noise: Probability = 0.0  # probability that a teacher's label is flipped
 
 
-# The readings of d_N; the defaults of `Params` are the first. In Definition 4 d_N is the size of a set on which the
-# router's masks are shattered. In Theorem 1 it is the Natarajan dimension of the router function class A, including
-# weights. For k = 1 the two agree, because the weight of a lone expert is 1. For k = T there is one mask, so the first
-# is 0 for any weights.
 _CHOICES = {
     "mask-dimension": ("d_N of the masks alone, as in Definition 4", {}),
     "router-dimension": ("d_N of the whole router, its weights included, as in Theorem 1", {"whole_router": True}),
 }
+# The readings of d_N; the defaults of `Params` are the first. In Definition 4 d_N is the size of a set on which the
+# router's masks are shattered. In Theorem 1 it is the Natarajan dimension of the router function class A, including
+# weights. For k = 1 the two agree, because the weight of a lone expert is 1. For k = T there is one mask, so the first
+# is 0 for any weights.
 READINGS: dict[str, Reading] = {
     name: Reading(name, summary, Params(), choices) for name, (summary, choices) in _CHOICES.items()
 }

@@ -134,7 +134,6 @@ def check_params(dims: Dims, params: Params) -> None:
         )
 
 
-# By name: what a reading chooses, in words, and its parameters where they are not the defaults.
 _CHOICES = {
     "random-split": ("a leaf is halved along any dimension, as Algorithm 1 says; candidates on its box's diagonal", {}),
     "effective-split": (
@@ -152,6 +151,7 @@ _CHOICES = {
         {"warm_start": True},
     ),
 }
+# The readings by name, each with its choices in words and as parameters. The first one has the defaults of `Params`.
 READINGS: dict[str, Reading] = {
     name: Reading(name, summary, Params(), choices) for name, (summary, choices) in _CHOICES.items()
 }
