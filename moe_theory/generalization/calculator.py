@@ -4,6 +4,7 @@ The loss is in [0, 1]. Forms that do not apply are left out.
 """
 
 import dataclasses
+import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator
@@ -28,7 +29,7 @@ REFUTED = "refuted"
 LEMMA_3 = "Lemma 3"
 GAP = "gap"  # the bound is on the risk minus the training error
 RISK = "risk"  # the bound is on the risk itself
-# Hypotheses to quote with a number, besides those that its form rests on.
+# Hypotheses of a bound, besides those in `Form.rests_on`.
 LOSS = "loss"
 SAMPLES = "samples"
 ONE = "one"
@@ -88,8 +89,10 @@ class Setting:
         if self.num_weights is not None:
             return self.num_weights
         layers = itertools.pairwise((self.num_features, *self.expert_widths, 1))
-        router = {LINEAR: self.num_features}.get(self.router, 0)
-        return self.num_experts * (sum(map(math.prod, layers)) + router)
+        weights_per_expert = sum(map(math.prod, layers))
+        if self.router == LINEAR:
+            weights_per_expert += self.num_features
+        return self.num_experts * weights_per_expert
 
     @property
     def stored_bits(self) -> int:
@@ -101,7 +104,7 @@ class Form(NamedTuple):
     name: str
     at: Callable[[int], float]  # the bound at m samples
     needs: tuple[str, ...]  # its hypotheses, from LOSS to ERROR
-    dimension: str = ""  # whose d_N it uses: one of DIMENSIONS, or BOTH; empty if it uses none
+    dimension: str = ""  # reading of the d_N that it uses: a key of DIMENSIONS, or BOTH; empty if it uses none
     natarajan: float | None = None  # d_N
     status: str = HOLDS  # of the statement in general: HOLDS, CONDITIONAL or REFUTED
     rests_on: tuple[str, ...] = ()  # what it assumes: LEMMA_3
@@ -123,7 +126,7 @@ class EvaluatedBound(NamedTuple):
 
 
 _RESTS_ON = {NETWORK: (LEMMA_3,)}  # by the class of the experts
-_OF_CLASS = (LOSS, SAMPLES, LIPSCHITZ, OUTPUT, NORMS, ONE)  # for a class that is bounded by its norms
+_CLASS_NEEDS = (LOSS, SAMPLES, LIPSCHITZ, OUTPUT, NORMS, ONE)  # hypotheses for a class with bounded norms
 
 
 def bound(**values: Any) -> list[EvaluatedBound]:
@@ -152,38 +155,36 @@ def calculate(setting: Setting) -> list[EvaluatedBound]:
     forms = applicable_forms(setting)
     values = [form.at(setting.num_samples) for form in forms]
     best = min((value for form, value in zip(forms, values, strict=True) if form.status == HOLDS), default=math.inf)
-    return [
-        EvaluatedBound(
-            form,
-            value,
-            is_informative=value < 1,
-            smallest_num_samples=theory.smallest_num_samples(form.at),
-            is_best=form.status == HOLDS and value == best,
-        )
-        for form, value in zip(forms, values, strict=True)
-    ]
+    bounds = []
+    for form, value in zip(forms, values, strict=True):
+        smallest = theory.smallest_num_samples(form.at)
+        is_best = form.status == HOLDS and value == best
+        bounds.append(EvaluatedBound(form, value, value < 1, smallest_num_samples=smallest, is_best=is_best))
+    return bounds
 
 
 def applicable_forms(setting: Setting) -> list[Form]:
     """Return the paper's bounds for each d_N, then those that hold."""
-    forms = [_stored(setting)] if setting.experts == ANY else [*_paper_forms(setting), *_corrected_forms(setting)]
-    forms = [form._replace(at=_guarded(form.at)) for form in forms]
-    if setting.training_error is None:
+    forms = [_stored(setting)]
+    if setting.experts != ANY:
+        forms = [*_paper_forms(setting), *_corrected_forms(setting)]
+    forms = [form._replace(at=_infinite_at_overflow(form.at)) for form in forms]
+    training_error = setting.training_error
+    if training_error is None:
         return forms
-    forms = [_of_risk(form, setting.training_error) for form in forms]
-    if setting.code_bits is not None:
-        code = (setting.code_bits, setting.training_error)
+    forms = [_bound_on_risk(form, training_error) for form in forms]
+    num_bits = setting.code_bits
+    if num_bits is not None:
 
-        def risk(num_samples: int) -> float:
-            return certificate.certificate(*code, num_samples, setting.delta)
+        def largest_risk(num_samples: int) -> float:
+            return certificate.certificate(num_bits, training_error, num_samples, setting.delta)
 
-        forms.append(Form("certificate", risk, (LOSS, SAMPLES, CODE, ERROR, ONE), bounds=RISK))
+        forms.append(Form("certificate", largest_risk, (LOSS, SAMPLES, CODE, ERROR, ONE), bounds=RISK))
     return forms
 
 
-def _guarded(bound: Callable[[int], float]) -> Callable[[int], float]:
-
-    def at(num_samples: int) -> float:
+def _infinite_at_overflow(bound: Callable[[int], float]) -> Callable[[int], float]:
+    def finite_or_infinite(num_samples: int) -> float:
         try:
             with np.errstate(over="ignore", invalid="ignore"):
                 value = float(bound(num_samples))
@@ -193,14 +194,14 @@ def _guarded(bound: Callable[[int], float]) -> Callable[[int], float]:
             return math.inf
         return value
 
-    return at
+    return finite_or_infinite
 
 
-def _of_risk(form: Form, training_error: float) -> Form:
-    at = form.at
-    return form._replace(
-        at=lambda num_samples: at(num_samples) + training_error, needs=(*form.needs, ERROR), bounds=RISK
-    )
+def _bound_on_risk(form: Form, training_error: float) -> Form:
+    def risk_at(num_samples: int) -> float:
+        return form.at(num_samples) + training_error
+
+    return form._replace(at=risk_at, needs=(*form.needs, ERROR), bounds=RISK)
 
 
 def dimensions(setting: Setting) -> dict[str, float]:
@@ -229,29 +230,39 @@ def layer_norms(setting: Setting) -> tuple[tuple[float, ...], tuple[float, ...]]
 
 
 def _paper_forms(setting: Setting) -> Iterator[Form]:
-    natarajan = dimensions(setting)
-    if len(set(natarajan.values())) == 1:
-        natarajan = {BOTH: next(iter(natarajan.values()))}
+    natarajan_by_reading = dimensions(setting)
+    if len(set(natarajan_by_reading.values())) == 1:
+        natarajan_by_reading = {BOTH: next(iter(natarajan_by_reading.values()))}
     rests_on = _RESTS_ON.get(setting.experts, ())
-    for name, dimension in natarajan.items():
+    for reading, natarajan in natarajan_by_reading.items():
         for form in theory.FORMS:
+            bound_at = functools.partial(_theorem_1, setting, natarajan=natarajan, form=form)
+            name = f"theorem-1.{form}"
+            yield Form(name, bound_at, _CLASS_NEEDS, reading, natarajan, status=REFUTED, rests_on=rests_on)
 
-            def theorem_1(num_samples: int, dimension: float = dimension, form: str = form) -> Any:
-                sizes = (setting.num_experts, setting.num_active, num_samples)
-                terms = (rademacher(setting, num_samples), dimension, setting.lipschitz, setting.delta, form)
-                return theory.theorem_1(*sizes, *terms)
 
-            yield Form(f"theorem-1.{form}", theorem_1, _OF_CLASS, name, dimension, status=REFUTED, rests_on=rests_on)
+def _theorem_1(setting: Setting, num_samples: int, natarajan: float, form: str) -> Any:
+    return theory.theorem_1(
+        setting.num_experts,
+        setting.num_active,
+        num_samples,
+        rademacher=rademacher(setting, num_samples),
+        natarajan=natarajan,
+        lipschitz=setting.lipschitz,
+        delta=setting.delta,
+        form=form,
+    )
 
 
 def _corrected_forms(setting: Setting) -> Iterator[Form]:
     sizes = (setting.num_experts, setting.num_active)
     norms = (setting.expert_norm, setting.feature_norm)
     is_linear = setting.experts == LINEAR and setting.router_kind == LINEAR
-    is_given = setting.experts == LINEAR and setting.router_kind == FIXED
+    has_given_router = setting.experts == LINEAR and setting.router_kind == FIXED
 
     def given_router(num_samples: int) -> Any:
-        return corrected.fixed_router_complexity(setting.num_experts, num_samples, 1.0, *norms)  # |a(x)|^2 <= 1
+        mean_square_gate = 1.0  # the largest possible, because |a(x)|^2 <= 1
+        return corrected.fixed_router_complexity(setting.num_experts, num_samples, mean_square_gate, *norms)
 
     def product(num_samples: int) -> Any:
         # A replaces B c, because the proof only needs R(H) <= A / sqrt(n) on any n inputs of an expert.
@@ -261,48 +272,52 @@ def _corrected_forms(setting: Setting) -> Iterator[Form]:
         return corrected.lipschitz_complexity(*sizes, num_samples, *norms, setting.router_norm)
 
     def covering(num_samples: int) -> Any:
-        terms = (setting.num_features, *norms, setting.router_norm, setting.lipschitz, setting.delta)
-        return corrected.covering(*sizes, num_samples, *terms)
+        norms_and_loss = (*norms, setting.router_norm, setting.lipschitz)
+        return corrected.covering(*sizes, num_samples, setting.num_features, *norms_and_loss, delta=setting.delta)
 
-    if is_given:
+    if has_given_router:
         yield _uniform(setting, "given-router", given_router)
     elif setting.num_active == 1:
         yield _uniform(setting, "product", product)
     elif is_linear:
         yield _uniform(setting, "lipschitz", lipschitz)
     if is_linear:
-        yield Form("covering", covering, (*_OF_CLASS, LOGITS))
-    elif not is_given:
-        yield Form("norms", lambda num_samples: _norms(setting, num_samples), (*_OF_CLASS, LOGITS))
+        yield Form("covering", covering, (*_CLASS_NEEDS, LOGITS))
+    elif not has_given_router:
+        yield Form("norms", functools.partial(_norms, setting), (*_CLASS_NEEDS, LOGITS))
     yield _stored(setting)
 
 
 def _stored(setting: Setting) -> Form:
-
     def stored(num_samples: int) -> Any:
-        return corrected.stored(setting.stored_bits, 1, num_samples, setting.delta)
+        return corrected.stored(setting.stored_bits, bits=1, num_samples=num_samples, delta=setting.delta)
 
     return Form("stored", stored, (LOSS, SAMPLES, SIZES, ONE))
 
 
 def _norms(setting: Setting, num_samples: int) -> Any:
     sizes = (setting.num_experts, setting.num_active, num_samples)
-    experts = (setting.expert_norm,) * (len(setting.expert_widths) + 1)
-    router = {FIXED: ()}.get(setting.router, (setting.router_norm,))
-    rho = corrected.network_complexity(*sizes, experts, router, setting.feature_norm)
+    expert_norms = (setting.expert_norm,) * (len(setting.expert_widths) + 1)
+    router_norms = (setting.router_norm,)
+    if setting.router == FIXED:
+        router_norms = ()
+    rho = corrected.network_complexity(*sizes, expert_norms, router_norms, setting.feature_norm)
     patterns = _log_patterns(setting, num_samples)
     return corrected.uniform(rho, patterns, num_samples, setting.lipschitz, setting.delta)
 
 
 def _uniform(setting: Setting, name: str, complexity_at: Callable[[int], Any]) -> Form:
-
-    def at(num_samples: int) -> Any:
+    def bound_at(num_samples: int) -> Any:
         patterns = _log_patterns(setting, num_samples)
         return corrected.uniform(complexity_at(num_samples), patterns, num_samples, setting.lipschitz, setting.delta)
 
+    needs = _CLASS_NEEDS
+    if setting.router_kind == FIXED:
+        needs = (*needs, GIVEN)
+    elif name == "lipschitz":
+        needs = (*needs, LOGITS)
     rests_on = _RESTS_ON.get(setting.experts, ())
-    needs = {FIXED: (GIVEN,)}.get(setting.router_kind, {"lipschitz": (LOGITS,)}.get(name, ()))
-    return Form(name, at, (*_OF_CLASS, *needs), status=CONDITIONAL if rests_on else HOLDS, rests_on=rests_on)
+    return Form(name, bound_at, needs, status=CONDITIONAL if rests_on else HOLDS, rests_on=rests_on)
 
 
 def _log_patterns(setting: Setting, num_samples: int) -> float:
@@ -314,11 +329,10 @@ def _log_patterns(setting: Setting, num_samples: int) -> float:
 
 def _check_numbers(setting: Setting) -> None:
     values = {name: value for name, value in dataclasses.asdict(setting).items() if value is not None}
-    sizes = ("num_experts", "num_active", "num_samples", "num_features", "expert_widths")
-    counts = (*sizes, "num_weights", "bits")
+    counts = ("num_experts", "num_active", "num_samples", "num_features", "expert_widths", "num_weights", "bits")
     amounts = ("expert_norm", "router_norm", "feature_norm", "lipschitz")
-    most = Whole(1, theory.MOST_SAMPLES, "no bound is looked for beyond 2^62")
-    require(most, **{name: values[name] for name in counts if name in values})
+    whole = Whole(1, theory.MOST_SAMPLES, "no bound is looked for beyond 2^62")
+    require(whole, **{name: values[name] for name in counts if name in values})
     require_active(setting.num_experts, setting.num_active)
     require(NonNegative, **{name: values[name] for name in amounts if name in values})
     require(OpenProbability, delta=setting.delta)

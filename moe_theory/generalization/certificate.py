@@ -1,10 +1,10 @@
 """A bound on the risk of one trained model, by the length of a code for its weights and its training error.
 
 A prefix-free code, fixed before the samples, describes model h in L(h) bits, so that the 2^-L(h) sum to at most 1
-(Kraft). For one h, m independent samples and a loss in [0, 1], with risk p and mean loss q <= p on the samples, P(kl(q,
-p) >= x) <= exp(-m x) (Hoeffding 1963, Theorem 1), where kl(q, p) = q log(q/p) + (1 - q) log((1 - q)/(1
-- p)). With x(h) = (L(h) log 2 + log(1/delta)) / m the failures of all models sum to at most delta. So with probability
-    1 - delta the trained model has kl(q, p) < x(h), and p is below the largest number that satisfies this.
+(Kraft). For one h, m independent samples and a loss in [0, 1], let p be the risk and q <= p the mean loss on the
+samples. Then P(kl(q, p) >= x) <= exp(-m x) (Hoeffding 1963, Theorem 1), where kl(q, p) = q log(q/p) + (1 - q)
+log((1 - q)/(1 - p)). With x(h) = (L(h) log 2 + log(1/delta)) / m the failures of all models sum to at most delta. So
+with probability 1 - delta the trained model has kl(q, p) < x(h), and p is below the largest number that satisfies this.
 
 The code describes all that training chose. Its length is n log2 r bits for n weights with r levels that were fixed
 before. For any weights it is 8 times the number of bytes after compression by zlib. A choice among N ways after seeing
@@ -52,16 +52,19 @@ def largest_risk(training_error: float, divergence: float) -> float:
     high = 1.0
     while True:
         middle = (low + high) / 2
-        if not low < middle < high:
+        if not low < middle < high:  # no number is between them
             return high
-        low, high = (middle, high) if divergence_of(training_error, middle) <= divergence else (low, middle)
+        if divergence_of(training_error, middle) <= divergence:
+            low = middle
+        else:
+            high = middle
 
 
-def divergence_of(first: float, second: float) -> float:
-    """Return kl(q, p) = q log(q/p) + (1 - q) log((1 - q)/(1 - p)) in nats, between coins. Source: Hoeffding (1963)."""
+def divergence_of(q: float, p: float) -> float:
+    """Return kl(q, p) = q log(q/p) + (1 - q) log((1 - q)/(1 - p)), in nats. Source: Hoeffding (1963)."""
     divergence = 0.0
-    if first > 0:
-        divergence += first * math.log(first / second)
-    if first < 1:
-        divergence += (1 - first) * (math.log1p(-first) - math.log1p(-second))
-    return max(divergence, 0.0)
+    if q > 0:
+        divergence += q * math.log(q / p)
+    if q < 1:
+        divergence += (1 - q) * (math.log1p(-q) - math.log1p(-p))
+    return max(divergence, 0.0)  # rounding may make it negative

@@ -99,14 +99,15 @@ def natarajan(
         raise unknown_name("router", router, ROUTERS)
     if reading not in READINGS:
         raise unknown_name("reading", reading, READINGS)
-    is_of_outputs = reading == "router-dimension"
+    are_labels_gates = reading == "router-dimension"  # else they are masks
     require_active(num_experts, num_active)
     require(Count, num_features=num_features)
-    has_one_label = num_experts == 1 or (num_active == num_experts and not is_of_outputs)
+    has_one_label = num_experts == 1 or (num_active == num_experts and not are_labels_gates)
     if router == "fixed" or has_one_label:
         return 0.0
     if router == "free":
-        labels, way_out = ("gates", "") if is_of_outputs else ("masks", ", or num_active = num_experts")
+        labels = "gates" if are_labels_gates else "masks"
+        way_out = "" if are_labels_gates else ", or num_active = num_experts"
         raise InvalidValueError(
             f"reading={reading!r} gives router='free' no finite d_N: it can give any {labels} to any number of inputs. "
             f"Choose a smaller class of routers{way_out}.",
@@ -120,4 +121,6 @@ def natarajan(
             )
         require(Count, num_parameters=num_parameters)
         return float(lemma_2(num_parameters, num_experts))
-    return float(num_features if num_active == num_experts else (num_experts - 1) * num_features)
+    if num_active == num_experts:  # with gates as labels, because masks returned above
+        return float(num_features)
+    return float((num_experts - 1) * num_features)

@@ -58,7 +58,6 @@ __all__ = [
 ]  # fmt: skip
 __dir__ = __all__.copy  # the names that `dir` shows, without imports
 
-
 ActiveSize = Annotated[int, Whole(1), FEW_ACTIVE]
 Delta = Annotated[float, A_PROBABILITY]
 LayerNorms = Annotated[Sequence[float], Within(low=0)]
@@ -85,8 +84,9 @@ def uniform(
 
 
 def _spread(log_count: Real, num_samples: Real, delta: Real) -> np.ndarray:
-    twice = 2 * np.asarray(num_samples, float)
-    return 2 * np.sqrt(np.asarray(log_count) / twice) + np.sqrt(np.log(2 / np.asarray(delta, float)) / twice)
+    """Return 2 sqrt(log_count / (2m)) + sqrt(log(2/delta) / (2m))."""
+    two_m = 2 * np.asarray(num_samples, float)
+    return 2 * np.sqrt(np.asarray(log_count) / two_m) + np.sqrt(np.log(2 / np.asarray(delta, float)) / two_m)
 
 
 @checked
@@ -103,7 +103,7 @@ def log_mask_patterns(num_experts: Counts, num_active: Active, num_samples: Coun
     samples = np.asarray(num_samples, float)
     parameters = (experts - 1) * num_features
     forms = samples * experts * (experts - 1) / 2
-    ratio = np.maximum(forms / np.maximum(parameters, 1), 1)
+    ratio = np.maximum(forms / np.maximum(parameters, 1), 1)  # at T = 1 both are 0
     sauer = np.where(forms >= parameters, parameters * (1 + np.log(ratio)), np.inf)
     return plain(np.minimum(sauer, samples * log_masks(num_experts, num_active)))
 
@@ -186,19 +186,20 @@ def lipschitz_complexity(
     """
     largest = np.asarray(expert_norm, float) * feature_norm
     logits = np.asarray(router_norm, float) * feature_norm
-    return _mixed(num_experts, num_active, num_samples, experts=largest, logits=logits, largest=largest)
+    return _gated_complexity(num_experts, num_active, num_samples, experts=largest, logits=logits, largest=largest)
 
 
-def _mixed(
+def _gated_complexity(
     num_experts: Real, num_active: Real, num_samples: Real, experts: Real, logits: Real, largest: Real
 ) -> float | np.ndarray:
-    """Return `lipschitz_complexity` of outputs within +-`largest`, R_n <= `experts`/sqrt(n), and `logits`."""
+    """Return `lipschitz_complexity` with `experts` and `logits` for B c and W c, of outputs within +-`largest`."""
     samples = np.asarray(num_samples, float)
     active = np.asarray(num_active, float)
-    spread = np.sqrt(active * np.minimum(num_experts, active * samples) / samples)
-    router = np.asarray(largest) * logits * spread / np.sqrt(2)
-    both = np.sqrt(2) * ((experts * spread) ** (2 / 3) + router ** (2 / 3)) ** 1.5
-    return plain(np.minimum(np.where((active == 1) | (np.asarray(logits) == 0), experts * spread, both), largest))
+    factor = np.sqrt(active * np.minimum(num_experts, active * samples) / samples)  # H' / (B c)
+    router = np.asarray(largest) * logits * factor / np.sqrt(2)
+    both = np.sqrt(2) * ((experts * factor) ** (2 / 3) + router ** (2 / 3)) ** 1.5
+    are_gates_fixed = (active == 1) | (np.asarray(logits) == 0)
+    return plain(np.minimum(np.where(are_gates_fixed, experts * factor, both), largest))
 
 
 @checked
@@ -237,7 +238,7 @@ def network_complexity(
     experts = relu_capacity(expert_norms, feature_norm)
     logits = relu_capacity(router_norms, feature_norm) if len(router_norms) else 0.0
     largest = feature_norm * math.prod(expert_norms)
-    return _mixed(num_experts, num_active, num_samples, experts=experts, logits=logits, largest=largest)
+    return _gated_complexity(num_experts, num_active, num_samples, experts=experts, logits=logits, largest=largest)
 
 
 @checked
@@ -261,13 +262,13 @@ def log_network_patterns(
     sizes = (num_features, *widths, num_experts)
     total = 0.0
     weights = 0
-    compared = (*widths, num_experts * (num_experts - 1) / 2)
-    for degree, (inputs, outputs, count) in enumerate(zip(sizes, sizes[1:], compared, strict=False), start=1):
+    num_signs = (*widths, num_experts * (num_experts - 1) / 2)  # by layer, for one sample
+    for degree, (inputs, outputs, count) in enumerate(zip(sizes, sizes[1:], num_signs, strict=False), start=1):
         weights += inputs * outputs
         signs = float(num_samples) * count
         if signs >= weights:
-            few = math.log(2) + weights * math.log(2 * math.e * signs * degree / weights)
-            total += min(few, signs * math.log(2))
+            log_patterns = math.log(2) + weights * math.log(2 * math.e * signs * degree / weights)
+            total += min(log_patterns, signs * math.log(2))
         else:
             total += signs * math.log(2)
     return min(total, num_samples * float(log_masks(num_experts, num_active)))
@@ -314,7 +315,7 @@ def covering(
     patterns = log_mask_patterns(num_experts, num_active, num_samples, num_features)
     largest = expert_norm * feature_norm
 
-    def value(log_epsilon: float) -> float:
+    def bound_at(log_epsilon: float) -> float:
         epsilon = np.exp(log_epsilon)  # in units of B c
         if num_active == 1:
             cover = num_experts * num_features * np.log1p(2 / epsilon)
@@ -325,9 +326,9 @@ def covering(
 
     if largest == 0:
         return float(_spread(0.0, num_samples, delta))
-    bounds = tuple(np.log(EPSILONS))
-    minimum = scipy.optimize.minimize_scalar(value, bounds=bounds, method="bounded", options={"xatol": 1e-6})
-    return float(min(minimum.fun, value(bounds[0]), value(bounds[1])))  # a bound at every eps
+    ends = tuple(np.log(EPSILONS))
+    minimum = scipy.optimize.minimize_scalar(bound_at, bounds=ends, method="bounded", options={"xatol": 1e-6})
+    return float(min(minimum.fun, bound_at(ends[0]), bound_at(ends[1])))  # every eps gives a bound
 
 
 class LinearBounds(NamedTuple):
@@ -359,17 +360,17 @@ def bounds(
     """
     patterns = log_mask_patterns(num_experts, num_active, num_samples, num_features)
 
-    def at(complexity: Real) -> float:
+    def uniform_bound(complexity: Real) -> float:
         return float(uniform(complexity, patterns, num_samples, lipschitz, delta))
 
     sizes = (num_experts, num_active, num_samples)
     norms = (expert_norm, feature_norm, router_norm)
     product = np.nan
     if num_active == 1:
-        product = at(product_complexity(num_experts, num_samples, expert_norm, feature_norm))
-    smooth = at(lipschitz_complexity(*sizes, *norms))
-    cover = covering(*sizes, num_features, *norms, lipschitz, delta)
-    return LinearBounds(product, smooth, cover, float(np.nanmin([product, smooth, cover])))
+        product = uniform_bound(product_complexity(num_experts, num_samples, expert_norm, feature_norm))
+    smooth = uniform_bound(lipschitz_complexity(*sizes, *norms))
+    cover = covering(*sizes, num_features, *norms, lipschitz=lipschitz, delta=delta)
+    return LinearBounds(product, smooth, cover, best=float(np.nanmin([product, smooth, cover])))
 
 
 @checked

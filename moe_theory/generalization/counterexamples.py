@@ -17,7 +17,7 @@ from moe_theory.generalization import complexity, instances, theory
 from moe_theory.generalization.model import LIPSCHITZ, Dims, Params
 
 GRANTED = 1.0  # d_N in the bound; in fact a class of one router has 0
-ERROR = 0.05  # confidence level of the intervals of frequencies
+ERROR = 0.05  # error probability of the intervals of frequencies
 
 
 class Counterexample(NamedTuple):
@@ -62,11 +62,13 @@ def fixed_router(
     require(OpenProbability, delta=delta)
     from moe_theory.verification.intervals import clopper_pearson  # takes a second to import
 
-    system = instances.cells(Dims(num_experts, 1, num_samples))
-    params = Params(num_experts, 1, num_samples)
-    gap = np.asarray(simulate_batch(system, key, np.arange(num_draws), params, 1)[1].gap[0], float)
+    system = instances.cells(Dims(num_experts, num_features=1, max_samples=num_samples))
+    params = Params(num_experts, num_active=1, num_samples=num_samples)
+    _, records = simulate_batch(system, key, np.arange(num_draws), params, num_rounds=1)
+    gap = np.asarray(records.gap[0], float)
     rademacher = float(complexity.constants(num_samples))
-    bound = float(theory.theorem_1(num_experts, 1, num_samples, rademacher, GRANTED, LIPSCHITZ, delta))
+    theorem = theory.theorem_1(num_experts, 1, num_samples, rademacher, GRANTED, lipschitz=LIPSCHITZ, delta=delta)
+    bound = float(theorem)
     num_exceeding = int(np.sum(gap > bound))
     low, high = (float(end[0]) for end in clopper_pearson(np.asarray([num_exceeding]), len(gap), ERROR))
     return Counterexample(

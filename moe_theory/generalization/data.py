@@ -58,14 +58,15 @@ def draw_sample(
         normals = stored(jax.random.normal(feature_key, (size, dims.num_features), dtype))
         features = stored(normals / jnp.sqrt(jnp.sum(jnp.square(normals), axis=1, keepdims=True)))
         clean = jnp.ones(size, dtype)
-        flip = jnp.asarray(0.5, dtype)
+        noise = jnp.asarray(0.5, dtype)
     else:
         inputs = population(dims, data)
         indices = jax.random.randint(feature_key, (size,), 0, inputs.shape[0], jnp.int32)
         features = jnp.asarray(inputs, dtype)[indices]
         clean = teacher_labels(teacher, features) if data == TEACHER else jnp.asarray(_digits()[1], dtype)[indices]
-        flip = jnp.asarray(params.label_noise, dtype)
-    labels = jnp.where(jax.random.uniform(label_key, (size,), dtype) < flip, -clean, clean)
+        noise = jnp.asarray(params.label_noise, dtype)
+    is_flipped = jax.random.uniform(label_key, (size,), dtype) < noise
+    labels = jnp.where(is_flipped, -clean, clean)
     is_drawn = jnp.arange(size, dtype=jnp.int32) < params.num_samples
     return Sample(jnp.where(is_drawn[:, None], features, 0), jnp.where(is_drawn, labels, 0), is_drawn)
 
@@ -74,18 +75,19 @@ def population(dims: Dims, data: str) -> np.ndarray:
     """Return the inputs (P, d) of "teacher" or "digits", the same for all replicates."""
     if data == DIGITS:
         return _digits()[0]
-    return _points(dims.num_features)
+    return _points_on_sphere(dims.num_features)
 
 
 def draw_teacher(key: Key[Array, ""], dims: Dims) -> ClassifierWeights:
     """Draw a sparse MoE of `TEACHER_EXPERTS` linear experts with one active. Its output's sign labels inputs."""
-    teacher_dims = Dims(TEACHER_EXPERTS, dims.num_features, 1)
-    return model.draw_weights(key, teacher_dims, Params(TEACHER_EXPERTS, 1, 1, router_norm=TEACHER_NORM))
+    teacher_dims = Dims(TEACHER_EXPERTS, dims.num_features, max_samples=1)
+    params = Params(TEACHER_EXPERTS, num_active=1, num_samples=1, router_norm=TEACHER_NORM)
+    return model.draw_weights(key, teacher_dims, params)
 
 
 def teacher_labels(teacher: ClassifierWeights | None, features: Float[Array, "m d"]) -> Float[Array, " m"]:
     assert teacher is not None
-    outputs = model.outputs(teacher, features, 1, TEACHER_EXPERTS)
+    outputs = model.outputs(teacher, features, num_active=1, num_experts=TEACHER_EXPERTS)
     labels = jnp.where(outputs < 0, jnp.asarray(-1, outputs.dtype), jnp.asarray(1, outputs.dtype))
     return jnp.where(jnp.isnan(outputs), jnp.nan, labels)
 
@@ -105,23 +107,24 @@ def true_risk(
     dtype = weights.experts[0].dtype
     if data == RANDOM_LABELS:
         return jnp.asarray(0.5, dtype)
-    dims = Dims(1, weights.experts[0].shape[-1], 1)
+    dims = Dims(max_experts=1, num_features=weights.experts[0].shape[-1], max_samples=1)  # `population` reads d alone
     features = jnp.asarray(population(dims, data), dtype)
     labels = teacher_labels(teacher, features) if data == TEACHER else jnp.asarray(_digits()[1], dtype)
     outputs = model.outputs(weights, features, num_active, num_experts)
-    flip = jnp.asarray(label_noise, dtype)
-    losses = (1 - flip) * model.ramp_loss(labels, outputs) + flip * model.ramp_loss(-labels, outputs)
+    noise = jnp.asarray(label_noise, dtype)
+    losses = (1 - noise) * model.ramp_loss(labels, outputs) + noise * model.ramp_loss(-labels, outputs)
     return jnp.mean(losses)
 
 
 @functools.lru_cache
-def _points(num_features: int) -> np.ndarray:
+def _points_on_sphere(num_features: int) -> np.ndarray:
     normals = np.random.default_rng(0).standard_normal((POPULATION_SIZE, num_features))
     return normals / np.linalg.norm(normals, axis=1, keepdims=True)
 
 
 @functools.lru_cache
 def _digits() -> tuple[np.ndarray, np.ndarray]:
+    """Return images with norms of at most 1, and labels: 1 for odd digits, -1 for even ones."""
     images, digits, _ = handwritten_digits()
     rows = images.reshape(-1, DIGITS_PIXELS)
     return rows / np.linalg.norm(rows, axis=1).max(), np.where(digits % 2 == 1, 1.0, -1.0)

@@ -8,20 +8,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from moe_theory.core.system import System, observe_info
-from moe_theory.generalization import complexity, corrected, theory
+from moe_theory.core.system import System
+from moe_theory.generalization import complexity, corrected, instances, theory
 from moe_theory.generalization.data import DIGITS, RANDOM_LABELS, TEACHER
-from moe_theory.generalization.instances import (
-    ball_gap,
-    cells,
-    coin,
-    dense,
-    function_classes,
-    labelings,
-    learned_cells,
-    linear_router,
-    lone_points,
-)
 from moe_theory.generalization.model import LIPSCHITZ, Dims
 from moe_theory.generalization.training import best_experts, gap, system
 from moe_theory.runs import Cell, Progress, Run, run_cells
@@ -35,7 +24,7 @@ LEARNED = "learned"
 TO_ROUNDING = identity(within=1e-5)  # for float32 sums of numbers below 100
 EXACTLY = identity(within=1e-9)  # for float64 logarithms
 SYMBOLS = {"T": "num_experts", "k": "num_active", "m": "num_samples", "W": "router_norm"}
-ClassCapacity = Mapping[str, Any]  # values by the paper's symbols
+Sizes = Mapping[str, Any]  # values by the paper's symbols
 Settings = Mapping[str, Overrides]  # cells' names -> overrides of the parameters
 
 
@@ -43,24 +32,29 @@ def cell_name(**sizes: float) -> str:
     return ", ".join(f"{symbol} = {value:g}" for symbol, value in sizes.items())
 
 
-def _settings(every: Iterable[ClassCapacity], *, needs_reading: bool = False, **fixed: Any) -> Settings:
-    free = {} if needs_reading else {"whole_router": False}
+def _settings(sizes_of_cells: Iterable[Sizes], *, needs_reading: bool = False, **fixed: Any) -> Settings:
+    if not needs_reading:
+        fixed["whole_router"] = False  # in both readings
     return {
-        cell_name(**sizes): {SYMBOLS.get(name, name): value for name, value in {**sizes, **fixed, **free}.items()}
-        for sizes in every
+        cell_name(**sizes): {SYMBOLS.get(name, name): value for name, value in {**sizes, **fixed}.items()}
+        for sizes in sizes_of_cells
     }
 
 
 def _drawn(
     name: str, instance: Callable[[Dims], System], dims: Dims, settings: Settings, replicates: int
 ) -> Experiment:
-    return Experiment(name, dims, instance(dims), settings, 1, 1, observe_info, replicates, tier=EXACT)
+    return Experiment(name, dims, instance(dims), cells=settings, num_rounds=1, replicates=replicates, tier=EXACT)
 
 
 def _trained(name: str, dims: Dims, settings: Settings, num_rounds: int, source: str = RANDOM_LABELS) -> Experiment:
-    optimizer = {RANDOM_LABELS: best_experts}.get(source)
+    optimizer = None
+    if source == RANDOM_LABELS:
+        optimizer = best_experts
     run = system(dims, source, optimizer)
-    return Experiment(name, dims, run, settings, num_rounds, num_rounds, gap, 256, tier=LEARNED)
+    return Experiment(
+        name, dims, run, settings, num_rounds, record_every=num_rounds, observe=gap, replicates=256, tier=LEARNED
+    )
 
 
 # Fixed cells on [0, 1], with k = 1 and experts +1 or -1 (counterexample A, and its limits as m or T grows).
@@ -69,7 +63,7 @@ FIXED_EXPERTS = 5000
 PER_SAMPLE = 10  # experts per sample along the grid of m
 GROWING_SAMPLES = (128, 256, 512, 1024)
 GROWING_EXPERTS = (4, 8, 16, 32, 64)  # at the largest m
-# sizes at which 2 C rho is tightest while below 1
+# Sizes at which 2 C rho is tightest while below 1.
 MEMORISED_SAMPLES = 1000
 MEMORISED_PER_SAMPLE = 4
 CELL_SIZES = (
@@ -79,16 +73,18 @@ CELL_SIZES = (
     (MEMORISED_PER_SAMPLE * MEMORISED_SAMPLES, MEMORISED_SAMPLES),
 )
 CELL_DIMS = Dims(PER_SAMPLE * GROWING_SAMPLES[-1], 1, GROWING_SAMPLES[-1])
-CELLS = _drawn("fixed-cells", cells, CELL_DIMS, _settings(({"T": T, "m": m} for T, m in CELL_SIZES), k=1), 2048)
+_CELL_SETTINGS = _settings(({"T": T, "m": m} for T, m in CELL_SIZES), k=1)
+CELLS = _drawn("fixed-cells", instances.cells, CELL_DIMS, _CELL_SETTINGS, replicates=2048)
 FEW_CELL_SAMPLES = 256
 FEW_CELL_EXPERTS = (4, 16, 64)
 FEW_CELLS = _drawn(
     "cells",
-    cells,
+    instances.cells,
     Dims(FEW_CELL_EXPERTS[-1], 1, FEW_CELL_SAMPLES),
     _settings(({"T": T} for T in FEW_CELL_EXPERTS), k=1, m=FEW_CELL_SAMPLES),
-    1024,
-)  # T -> gaps near the middle of their distribution, where neither side of ghost sampling is 0 or 1.
+    replicates=1024,
+)
+# T -> gaps near the middle of their distribution, where neither side of ghost sampling is 0 or 1.
 CELL_GAPS = {16: (0.1, 0.12), 64: (0.15, 0.2)}
 
 # A learned router on one coordinate, with k = 1 and experts in a ball (counterexample B with fewer samples, to save
@@ -99,27 +95,29 @@ LEARNED_FEATURES = 2
 
 def _learned_cells(name: str, num_samples: int, replicates: int) -> Experiment:
     dims = Dims(LEARNED_EXPERTS, LEARNED_FEATURES, num_samples)
-    return _drawn(name, learned_cells, dims, _settings([{"T": LEARNED_EXPERTS, "m": num_samples}], k=1), replicates)
+    settings = _settings([{"T": LEARNED_EXPERTS, "m": num_samples}], k=1)
+    return _drawn(name, instances.learned_cells, dims, settings, replicates)
 
 
 LEARNED_CELLS = _learned_cells("learned-cells", 100_000, 64)
 FEWER_LEARNED_CELLS = _learned_cells("learned-cells-of-fewer", 6400, 512)  # the corrected bound is as informative here
 
 # A dense mixture of two experts with a free router (counterexample C).
-DENSE = _drawn("dense", dense, Dims(2, 1, 1000), _settings([{"T": 2, "m": 1000}], needs_reading=True, k=2), 2048)
+_DENSE_SETTINGS = _settings([{"T": 2, "m": 1000}], needs_reading=True, k=2)
+DENSE = _drawn("dense", instances.dense, Dims(2, 1, 1000), _DENSE_SETTINGS, replicates=2048)
 
-SINGLE = _drawn("single", coin, Dims(1, 1, 1000), _settings([{"T": 1, "m": 1000}], k=1), 4096)
+SINGLE = _drawn("single", instances.coin, Dims(1, 1, 1000), _settings([{"T": 1, "m": 1000}], k=1), replicates=4096)
 (SINGLE_CELL,) = SINGLE.cells
 COIN_SAMPLES = (25, 100)
-COIN = _drawn("coin", coin, Dims(1, 1, COIN_SAMPLES[-1]), _settings(({"m": m} for m in COIN_SAMPLES), T=1, k=1), 32768)
+_COIN_SETTINGS = _settings(({"m": m} for m in COIN_SAMPLES), T=1, k=1)
+COIN = _drawn("coin", instances.coin, Dims(1, 1, COIN_SAMPLES[-1]), _COIN_SETTINGS, replicates=32768)
 
 CLASS_SIZES = ((2, 1, 8), (8, 1, 8), (8, 8, 8), (4, 2, 5))
 CLASS_DIMS = Dims(max_experts=8, num_features=1, max_samples=8)
-CLASSES = _drawn(
-    "finite-classes", function_classes, CLASS_DIMS, _settings({"T": T, "k": k, "m": m} for T, k, m in CLASS_SIZES), 256
-)
+_CLASS_SETTINGS = _settings({"T": T, "k": k, "m": m} for T, k, m in CLASS_SIZES)
+CLASSES = _drawn("finite-classes", instances.function_classes, CLASS_DIMS, _CLASS_SETTINGS, replicates=256)
 
-FREE_SAMPLES = Size("num_samples", 1, CLASS_DIMS.max_samples)  # of finite classes
+FREE_SAMPLES = Size("num_samples", low=1, high=CLASS_DIMS.max_samples)  # of finite classes
 
 LABELING_SIZES = ((2, 1), (3, 1), (3, 2))
 LABELING_DIMS = Dims(max_experts=3, num_features=2, max_samples=4)
@@ -129,15 +127,14 @@ def labelings_of(setting: SettingValues) -> Experiment:
     """Return labelings by inputs with a setting's features, or two."""
     dims = dataclasses.replace(LABELING_DIMS, **setting)
     sizes = _settings(({"T": T, "k": k} for T, k in LABELING_SIZES), m=LABELING_DIMS.max_samples)
-    return dataclasses.replace(_drawn("labelings", labelings, dims, sizes, 512), of=labelings_of)
+    return dataclasses.replace(_drawn("labelings", instances.labelings, dims, sizes, replicates=512), of=labelings_of)
 
 
 LABELINGS = labelings_of({})
 
 LONE_SAMPLES = 16
-LONE_POINT = _drawn(
-    "lone-points", lone_points, Dims(2, 1, LONE_SAMPLES), _settings([{"m": LONE_SAMPLES}], T=2, k=1), 64
-)
+_LONE_SETTINGS = _settings([{"m": LONE_SAMPLES}], T=2, k=1)
+LONE_POINT = _drawn("lone-points", instances.lone_points, Dims(2, 1, LONE_SAMPLES), _LONE_SETTINGS, replicates=64)
 (LONE_CELL,) = LONE_POINT.cells
 FORMULA = Selection(LONE_POINT, (LONE_CELL,), is_computed=True)  # a cheap run, which claims on formulas ignore
 
@@ -151,13 +148,13 @@ ROUTER_NORMS = (1.0, 8.0)
 _SPARSE = ({"T": SPARSE_EXPERTS, "k": k, "W": W} for W, k in itertools.product(ROUTER_NORMS, ROUTER_ACTIVE) if k > 1)
 LINEAR_ROUTER = _drawn(
     "linear-router",
-    linear_router,
+    instances.linear_router,
     Dims(max_experts=ROUTER_EXPERTS[-1], num_features=8, max_samples=ROUTER_SAMPLES),
     {
         **_settings(({"T": T, "k": 1} for T in ROUTER_EXPERTS), W=ROUTER_NORMS[0], m=ROUTER_SAMPLES),
         **_settings(_SPARSE, m=ROUTER_SAMPLES),
     },
-    512,
+    replicates=512,
 )
 
 
@@ -179,7 +176,6 @@ NETWORKS = Experiment(
     cells=_settings(({"m": m} for m in NETWORK_SAMPLES), T=1, k=1),
     num_rounds=200,
     record_every=20,
-    observe=observe_info,
     replicates=128,
     tier=LEARNED,
 )
@@ -242,7 +238,8 @@ def shown(run: Run, *names: str) -> Float[np.ndarray, "*rest B"]:
     return record[0].astype(np.float64)
 
 
-def shows(*names: str) -> Callable[[Run], Float[np.ndarray, "*rest B"]]:
+def measure_of(*names: str) -> Callable[[Run], Float[np.ndarray, "*rest B"]]:
+    """Return `shown` as a function of a run alone."""
     return lambda run: shown(run, *names)
 
 
@@ -250,22 +247,24 @@ def delta_of(run: Run) -> float:
     return float(run.params.delta)
 
 
-def difference(run: Run) -> Float[np.ndarray, " B"]:
+def risk_difference(run: Run) -> Float[np.ndarray, " B"]:
+    """Return L_S - L_S'."""
     return shown(run, "risk") - shown(run, "ghost")
 
 
 def is_beyond(run: Run, name: str, gaps: Iterable[float]) -> Float[np.ndarray, "V B"]:
+    """Return 1 where a field is above each of these gaps, 0 elsewhere."""
     return (shown(run, name) > np.array(gaps)[:, None]).astype(np.float64)
 
 
 def gap_of(run: Run) -> Float[np.ndarray, " B"]:
     records = run.records
-    if isinstance(records, np.ndarray):
+    if isinstance(records, np.ndarray):  # trained classifiers record the gap alone
         return np.asarray(records[-1], np.float64)
     return records.gap[-1]
 
 
-def every(experiment: Experiment) -> Selection:
+def all_cells(experiment: Experiment) -> Selection:
     return experiment.over(tuple(experiment.cells))
 
 
@@ -273,11 +272,11 @@ def learned_gap(num_experts: int, num_samples: float, share: float = 1.0) -> flo
     """Return the gap of every sample of `instances.learned_cells` with equal cells, where m is a multiple of T.
 
     The linear router sees an arbitrarily small coordinate and a constant, and has arbitrarily large weights. The
-    experts, of norm sqrt(m/T), see one of m^3 orthonormal vectors at random. Two of m inputs share a vector with
-    probability at most 1 / (2m).
+    experts, of norm `share` sqrt(m/T), see one of m^3 orthonormal vectors at random. Two of m inputs have the same one
+    with probability at most 1 / (2m).
     """
     counts = np.array([num_samples / num_experts])  # in one cell; all cells are equal
-    return float(num_experts * ball_gap(counts, share**2 * counts[0], np.float64(num_samples)))
+    return float(num_experts * instances.ball_gap(counts, share**2 * counts[0], np.float64(num_samples)))
 
 
 def best_gaps(
@@ -288,34 +287,32 @@ def best_gaps(
     A fit is in the class, so its gap is at most the supremum. With |f| <= 1 the ramp loss is linear, and twice the gap
     is (1/m) sum_i y_i f(x_i), a lower estimate of R_m(F).
     """
-    parts = [
-        Cell(
-            name,
-            system(dims, optimizer=best_experts),
-            params._replace(learning_rate=FIT_RATE),
-            num_steps,
-            record_every=20,
-            observe=gap,
-        )
-        for name, (dims, params) in settings.items()
-    ]
+    cells = []
+    for name, (dims, params) in settings.items():
+        learning = params._replace(learning_rate=FIT_RATE)
+        run = system(dims, optimizer=best_experts)
+        cells.append(Cell(name, run, learning, num_steps, record_every=20, observe=gap))
     width = max(1, min(8, replicates))  # chunks are padded, and there are few replicates
-    runs = run_cells(parts, replicates, seed=seed, width=width, progress=progress, what=words)
+    runs = run_cells(cells, replicates, seed=seed, width=width, progress=progress, what=words)
     return {name: run.records.astype(np.float64).max(axis=0) for name, run in runs.items()}
 
 
 def theorem_1_at(params: Any, rademacher: float, router: str, num_features: int, least_natarajan: float = 0.0) -> float:
     """Return (23) for a cell with routers of this class, with d_N at least `least_natarajan`."""
-    sizes = sizes_of(params)
+    num_experts, num_active, num_samples = sizes_of(params)
     reading = "router-dimension" if params.whole_router else "mask-dimension"
-    dimension = max(complexity.natarajan(router, *sizes[:2], num_features, reading), least_natarajan)
-    return float(theory.theorem_1(*sizes, rademacher, dimension, LIPSCHITZ, float(params.delta)))
+    dimension = max(complexity.natarajan(router, num_experts, num_active, num_features, reading), least_natarajan)
+    bound = theory.theorem_1(
+        num_experts, num_active, num_samples, rademacher, dimension, lipschitz=LIPSCHITZ, delta=float(params.delta)
+    )
+    return float(bound)
 
 
 def corrected_bounds_at(params: Any, num_features: int, share: float = 1.0) -> corrected.LinearBounds:
     """Return the bounds that hold for linear experts and routers, at the fraction `share` of the cell's delta."""
-    norms = (float(params.expert_norm), 1.0, float(params.router_norm))
-    return corrected.bounds(*sizes_of(params), num_features, *norms, LIPSCHITZ, share * float(params.delta))
+    norms = (float(params.expert_norm), 1.0, float(params.router_norm))  # B, c and W
+    delta = share * float(params.delta)
+    return corrected.bounds(*sizes_of(params), num_features, *norms, lipschitz=LIPSCHITZ, delta=delta)
 
 
 def sizes_of(params: Any) -> tuple[int, int, int]:

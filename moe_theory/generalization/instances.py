@@ -32,8 +32,8 @@ NUM_SIGNS = 16  # sign vectors per sample, which cost less than another sample
 LOG_SCALES = (-1.5, 2.5)  # range of the functions' log scale, at whose ends the ramp clips nothing or most values
 NUM_MIXTURES = 16
 NUM_ROUTERS = 256
-NUM_INPUTS = 2**32  # used by `lone_points`
-NUM_LONE = 4  # used by `lone_points`
+NUM_INPUTS = 2**32  # from which `lone_points` draws
+NUM_LONE = 4  # inputs that a router of `lone_points` can send to one expert, at most
 
 
 class State(NamedTuple):
@@ -85,11 +85,11 @@ def cells(dims: Dims, key: Key[Array, ""], params: Params) -> Cells:
     labels = labels * is_drawn[:, None]
     cell = cell_of(inputs, params.num_experts)
 
-    def total(places: Array, values: Array) -> Array:
-        return jnp.zeros(dims.max_experts, values.dtype).at[places].add(values)
+    def sum_by_cell(cell_of_input: Array, values: Array) -> Array:
+        return jnp.zeros(dims.max_experts, values.dtype).at[cell_of_input].add(values)
 
-    sums, ghost_sums = (total(cell[:, sample], labels[:, sample]) for sample in range(2))
-    counts = total(cell[:, 0], is_drawn.astype(labels.dtype))
+    sums, ghost_sums = (sum_by_cell(cell[:, sample], labels[:, sample]) for sample in range(2))
+    counts = sum_by_cell(cell[:, 0], is_drawn.astype(labels.dtype))
     samples = jnp.asarray(params.num_samples, labels.dtype)
     masked = jnp.sum(jnp.abs(sums)) / samples
     paired = jnp.sum(jnp.abs(sums - ghost_sums)) / (2 * samples)
@@ -117,7 +117,8 @@ def learned_cells(dims: Dims, key: Key[Array, ""], params: Params) -> Gap:
     # Sorted as integers, by their bits, since they are at least 0.
     bits = jax.lax.bitcast_convert_type(values, jnp.int32 if values.dtype == jnp.float32 else jnp.int64)
     ordered = jax.lax.bitcast_convert_type(jnp.sort(bits), values.dtype)
-    samples, experts = (jnp.asarray(size, jnp.int32) for size in (params.num_samples, params.num_experts))
+    samples = jnp.asarray(params.num_samples, jnp.int32)
+    experts = jnp.asarray(params.num_experts, jnp.int32)
     cut = jnp.minimum(jnp.arange(dims.max_experts + 1, dtype=jnp.int32), experts)
     # floor(j m/T), without overflow of 32 bits.
     place = cut * (samples // experts) + cut * (samples % experts) // experts
@@ -143,7 +144,8 @@ def dense(dims: Dims, key: Key[Array, ""], params: Params) -> Gap:
 @one_round
 def coin(dims: Dims, key: Key[Array, ""], params: Params) -> Coin:
     """Return a class of one function, whose loss is 0 or 1 with probability 1/2 each."""
-    losses = (_fair_labels(*draws(uniforms, key, (dims.max_samples, 2))) + 1) / 2
+    (units,) = draws(uniforms, key, (dims.max_samples, 2))
+    losses = (_fair_labels(units) + 1) / 2
     is_drawn = jnp.arange(dims.max_samples) < params.num_samples
     means = jnp.sum(losses * is_drawn[:, None], axis=0) / jnp.asarray(params.num_samples, losses.dtype)
     return Coin(risk=means[0], ghost=means[1])
@@ -161,7 +163,8 @@ def draw_learned(key: Key[Array, ""], count: int) -> tuple[Float[Array, " m"], F
 
 
 def draw_labels(key: Key[Array, ""], count: int) -> Float[Array, " m"]:
-    return _fair_labels(*draws(uniforms, key, (count,)))
+    (units,) = draws(uniforms, key, (count,))
+    return _fair_labels(units)
 
 
 def cell_of(inputs: Float[Array, "*shape"], num_experts: Int[Scalar, ""]) -> Int[Array, "*shape"]:
@@ -205,14 +208,13 @@ def linear_router(dims: Dims, key: Key[Array, ""], params: Params) -> Capacity:
     sum, so that sup over |w_j| <= B of (1/m) sum_i sigma_i sum_j a_j(x_i) w_j.x_i is (B/m) sum_j |sum_i sigma_i
     a_j(x_i) x_i|.
     """
-    shapes = (dims.max_samples, dims.num_features), (dims.max_experts, dims.num_features)
-    inputs, rows = draws(normals, key, *shapes)
-    (toss,) = draws(uniforms, key, (NUM_SIGNS, dims.max_samples))
+    inputs, rows = draws(normals, key, (dims.max_samples, dims.num_features), (dims.max_experts, dims.num_features))
+    (units,) = draws(uniforms, key, (NUM_SIGNS, dims.max_samples))
     features = _on_sphere(inputs)
     is_drawn = (jnp.arange(dims.max_samples) < params.num_samples).astype(features.dtype)
     rows = params.router_norm * _on_sphere(rows)
     gates = model.gates(features @ rows.T, params.num_active, params.num_experts)
-    signs = _fair_labels(toss) * is_drawn
+    signs = _fair_labels(units) * is_drawn
     samples = jnp.asarray(params.num_samples, features.dtype)
     weighted = (gates[:, :, None] * features[:, None, :]).reshape(dims.max_samples, -1)
     sums = (signs @ weighted).reshape(NUM_SIGNS, dims.max_experts, dims.num_features)
@@ -251,27 +253,27 @@ def function_classes(dims: Dims, key: Key[Array, ""], params: Params) -> Complex
     signs = all_signs(dims.max_samples)
     shape = (dims.max_experts, dims.max_experts, dims.max_samples)  # masks, functions of each, samples
     num_functions = dims.max_experts**2
-    size, toss, weights = draws(uniforms, key, (), (dims.max_samples,), (NUM_MIXTURES, num_functions))
+    unit, label_units, weight_units = draws(uniforms, key, (), (dims.max_samples,), (NUM_MIXTURES, num_functions))
     (entries,) = draws(normals, key, (2, *shape))
     is_drawn = jnp.arange(dims.max_samples) < params.num_samples
-    scale = jnp.exp(LOG_SCALES[0] + (LOG_SCALES[1] - LOG_SCALES[0]) * size)
+    scale = jnp.exp(LOG_SCALES[0] + (LOG_SCALES[1] - LOG_SCALES[0]) * unit)
     values, ghosts = scale * entries * is_drawn
-    losses = model.ramp_loss(_fair_labels(toss), values) * is_drawn
+    losses = model.ramp_loss(_fair_labels(label_units), values) * is_drawn
     index = jnp.arange(dims.max_experts)
     exists = (index < params.num_experts)[:, None] & (index < params.num_active)
     samples = jnp.asarray(params.num_samples, values.dtype)
 
-    every = jnp.stack([values, ghosts, values - ghosts, losses])
-    scores = jnp.einsum("sm,ctkm->cstk", signs.astype(values.dtype), every) / samples
+    classes = jnp.stack([values, ghosts, values - ghosts, losses])
+    scores = jnp.einsum("sm,ctkm->cstk", signs.astype(values.dtype), classes) / samples
     scores = jnp.max(jnp.where(exists, scores, -jnp.inf), axis=3)  # (classes, signs, masks)
     plain, ghost, swapped, composed = jnp.mean(jnp.max(scores, axis=2), axis=1)
-    mixtures, vertex = _mixtures(weights, signs, values, exists)
+    mixtures, vertex = _mixtures(weight_units, signs, values, exists)
     return Complexities(
         complexity=plain,
         ghost_complexity=ghost,
         swapped=swapped,
         composed=composed,
-        largest_part=jnp.max(jnp.mean(scores[3], axis=0)),
+        largest_part=jnp.max(jnp.mean(scores[3], axis=0)),  # of the losses
         mixtures=mixtures / samples,
         vertex=vertex / samples,
     )
@@ -286,19 +288,21 @@ def labelings(dims: Dims, key: Key[Array, ""], params: Params) -> Growth:
     """
     input_shape = (dims.max_samples, dims.num_features)
     router_shape = (NUM_ROUTERS, dims.max_experts, dims.num_features)
-    every = np.array(list(itertools.product(range(dims.max_experts), repeat=dims.max_samples)), np.int32)  # (L^n, n)
-    share, places = draws(uniforms, key, (), (len(every),))
+    choices = itertools.product(range(dims.max_experts), repeat=dims.max_samples)
+    functions = np.array(list(choices), np.int32)  # (L^n, n)
+    density_unit, member_units = draws(uniforms, key, (), (len(functions),))
     inputs, routers = draws(normals, key, input_shape, router_shape)
-    is_allowed = jnp.all(every < params.num_experts, axis=1)
-    is_member = (places < len(every) ** -share) | (np.arange(len(every)) == 0)
+    is_allowed = jnp.all(functions < params.num_experts, axis=1)
+    is_first = np.arange(len(functions)) == 0  # a member, so that no class is empty
+    is_member = (member_units < len(functions) ** -density_unit) | is_first
     outputs = jnp.einsum("rld,nd->rnl", routers, inputs)
     outputs = outputs.reshape(-1, dims.max_experts)
     mask = model.masks(outputs, params.num_active, params.num_experts)
     exists = jnp.arange(dims.max_experts) < params.num_experts
-    left_out = jnp.argmax(~mask & exists, axis=1)
+    left_out = jnp.argmax(~mask & exists, axis=1)  # names a mask of T - 1 experts
     labels = jnp.where(jnp.asarray(params.num_active) == 1, jnp.argmax(mask, axis=1), left_out)
     labels = labels.astype(jnp.int32).reshape(NUM_ROUTERS, -1)
-    is_mask = jnp.any(jnp.all(labels[:, None, :] == every, axis=2), axis=0)
+    is_mask = jnp.any(jnp.all(labels[:, None, :] == functions, axis=2), axis=0)
     return Growth(
         random=class_sizes(is_member & is_allowed, dims.max_samples, dims.max_experts),
         masks=class_sizes(is_mask, dims.max_samples, dims.max_experts),
@@ -324,19 +328,20 @@ def shattering_tables(num_points: int, num_labels: int) -> ShatteringTables:
     pairs = np.array([labels[first] + labels[second] for first, second in itertools.combinations(range(num_labels), 2)])
     pairs = pairs.reshape(-1, num_labels)
 
-    def of_all_points(of_one: np.ndarray) -> np.ndarray:
-        return functools.reduce(np.kron, [of_one] * num_points)
+    def for_all_points(table_of_one: np.ndarray) -> np.ndarray:
+        return functools.reduce(np.kron, [table_of_one] * num_points)
 
-    def sizes(of_one: list[int]) -> np.ndarray:
-        return np.array([sum(choice) for choice in itertools.product(of_one, repeat=num_points)], float)
+    def total_sizes(sizes_of_one: list[int]) -> np.ndarray:
+        return np.array([sum(choice) for choice in itertools.product(sizes_of_one, repeat=num_points)], float)
 
-    last = np.append(np.zeros(num_labels), 1)[None]
+    any_label = np.append(np.ones(num_labels), 0)
+    no_label = np.append(np.zeros(num_labels), 1)
     return ShatteringTables(
-        patterns=of_all_points(np.vstack([labels, np.ones(num_labels)])),
-        cubes=of_all_points(np.vstack([np.pad(pairs, ((0, 0), (0, 1))), last])),
-        sets=of_all_points(np.vstack([np.append(np.ones(num_labels), 0), last[0]])),
-        cube_sizes=sizes([1] * len(pairs) + [0]),
-        set_sizes=sizes([1, 0]),
+        patterns=for_all_points(np.vstack([labels, np.ones(num_labels)])),
+        cubes=for_all_points(np.vstack([np.pad(pairs, ((0, 0), (0, 1))), no_label])),
+        sets=for_all_points(np.vstack([any_label, no_label])),
+        cube_sizes=total_sizes([1] * len(pairs) + [0]),
+        set_sizes=total_sizes([1, 0]),
     )
 
 
@@ -368,18 +373,19 @@ def lone_points(dims: Dims, key: Key[Array, ""], params: Params) -> Gap:
     """
     inputs = jax.random.bits(key, (2, dims.max_samples), jnp.uint32)
     is_drawn = jnp.arange(dims.max_samples) < params.num_samples
-    everywhere = inputs.reshape(-1)
+    all_inputs = inputs.reshape(-1)  # of S, then of S'
     exists = jnp.tile(is_drawn, 2)
-    is_same = (everywhere[:, None] == everywhere) & exists & exists[:, None]
-    is_first = exists & (jnp.argmax(is_same, axis=1) == jnp.arange(len(everywhere)))
-    ours = jnp.arange(len(everywhere)) < dims.max_samples
-    difference = jnp.sum(jnp.where(ours, 1, -1) * is_same, axis=1, dtype=jnp.int32) * is_first
+    is_same = (all_inputs[:, None] == all_inputs) & exists & exists[:, None]
+    is_first = exists & (jnp.argmax(is_same, axis=1) == jnp.arange(len(all_inputs)))
+    is_in_s = jnp.arange(len(all_inputs)) < dims.max_samples
+    difference = jnp.sum(jnp.where(is_in_s, 1, -1) * is_same, axis=1, dtype=jnp.int32) * is_first
     largest = [jnp.sum(jnp.sort(jnp.maximum(sign * difference, 0))[-NUM_LONE:]) for sign in (1, -1)]
     gap = jnp.maximum(*largest).astype(jnp.result_type(float))
     return Gap(gap=gap / jnp.asarray(params.num_samples, jnp.result_type(float)))
 
 
 def draws(law: Callable[..., Array], key: Key[Array, ""], *shapes: tuple[int, ...]) -> list[Array]:
+    """Draw all numbers by one call of `law`, and return them in these shapes."""
     sizes = [math.prod(shape) for shape in shapes]
     numbers = law(key, sum(sizes), jnp.result_type(float))
     starts = itertools.accumulate(sizes, initial=0)

@@ -57,7 +57,7 @@ from moe_theory.core.numerics import Scalar, stored
 from moe_theory.core.papers import Reading as Reading
 
 LIPSCHITZ = 0.5  # C of the ramp loss
-_START = 0.5  # approximate initial norm of a row (or a matrix), as a share of the largest allowed
+_START_SHARE = 0.5  # approximate initial norm of a row, or of a matrix, as a share of the largest allowed
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,21 +103,16 @@ class Params(NamedTuple):
     label_noise: Probability = 0.0  # probability that a teacher's label is flipped
 
 
+_CHOICES = {
+    "mask-dimension": ("d_N of the masks alone, as in Definition 4", {}),
+    "router-dimension": ("d_N of the whole router, its weights included, as in Theorem 1", {"whole_router": True}),
+}
 # The readings of d_N; the defaults of `Params` are the first. In Definition 4 d_N is the size of a set on which the
 # router's masks are shattered. In Theorem 1 it is the Natarajan dimension of the router function class A, including
 # weights. For k = 1 the two agree, because the weight of a lone expert is 1. For k = T there is one mask, so the first
 # is 0 for any weights.
 READINGS: dict[str, Reading] = {
-    reading.name: reading
-    for reading in (
-        Reading("mask-dimension", "d_N of the masks alone, as in Definition 4", Params()),
-        Reading(
-            "router-dimension",
-            "d_N of the whole router, its weights included, as in Theorem 1",
-            Params(),
-            {"whole_router": True},
-        ),
-    )
+    name: Reading(name, summary, Params(), choices) for name, (summary, choices) in _CHOICES.items()
 }
 
 
@@ -140,8 +135,8 @@ def draw_weights(key: Key[Array, ""], dims: Dims, params: Params) -> ClassifierW
     features = dims.num_features
     exists = jnp.arange(count, dtype=jnp.int32) < params.num_experts
 
-    def draw(key: Key[Array, ""], shape: tuple[int, ...], norm: Float[Scalar, ""], size: Int[Scalar, ""]) -> Array:
-        scale = _START * jnp.asarray(norm, dtype) / jnp.sqrt(jnp.asarray(size, dtype))
+    def draw(key: Key[Array, ""], shape: tuple[int, ...], norm: Float[Scalar, ""], entries: Int[Scalar, ""]) -> Array:
+        scale = _START_SHARE * jnp.asarray(norm, dtype) / jnp.sqrt(jnp.asarray(entries, dtype))
         return stored(scale * jax.random.normal(key, shape, dtype))
 
     def existing(layer: Array) -> Array:
@@ -169,10 +164,8 @@ def project(weights: ClassifierWeights, params: Params) -> ClassifierWeights:
     Each matrix of an expert network is scaled to a Frobenius norm of at most B, each of a router network to W.
     """
     experts = tuple(_shrink(layer, range(1, layer.ndim), params.expert_norm) for layer in weights.experts)
-    is_linear = len(weights.router) == 1
-    router = tuple(
-        _shrink(layer, range(1 if is_linear else 0, layer.ndim), params.router_norm) for layer in weights.router
-    )
+    first_axis = 1 if len(weights.router) == 1 else 0  # norms of rows, or of matrices
+    router = tuple(_shrink(layer, range(first_axis, layer.ndim), params.router_norm) for layer in weights.router)
     return ClassifierWeights(experts, router)
 
 
@@ -201,8 +194,8 @@ def masks(logits: Float[Array, "m M"], num_active: Int[Scalar, ""], num_experts:
     ranked = jnp.where(exists, logits, -jnp.inf)
     rank = jnp.zeros(logits.shape, jnp.int32)
     for rival in range(logits.shape[1]):
-        rival_index = ranked[:, rival : rival + 1]
-        precedes = (rival_index > ranked) | ((rival_index == ranked) & (rival < indices))
+        rival_logit = ranked[:, rival : rival + 1]
+        precedes = (rival_logit > ranked) | ((rival_logit == ranked) & (rival < indices))
         rank = rank + precedes.astype(jnp.int32)
     return stored((rank < num_active) & exists)
 
@@ -229,10 +222,7 @@ def gates_straight_through(
 
 
 def outputs(
-    weights: ClassifierWeights,
-    features: Float[Array, "m d"],
-    num_active: Int[Scalar, ""],
-    num_experts: Int[Scalar, ""],
+    weights: ClassifierWeights, features: Float[Array, "m d"], num_active: Int[Scalar, ""], num_experts: Int[Scalar, ""]
 ) -> Float[Array, " m"]:
     """Return f(x) of Eq. (4)."""
     routed = gates(logits(weights, features), num_active, num_experts)

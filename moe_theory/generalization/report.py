@@ -35,7 +35,7 @@ WORDS = {
     "stored": Words("stored weights", "holds for any classifier: there are no more than its bits tell apart"),
     "certificate": Words("certificate", "holds for this trained model, by its weights' code and its training error"),
 }
-# Hypotheses to quote with a number, in words. `{...}` are fields of the setting.
+# Hypotheses in words. `{...}` are fields of the setting.
 HYPOTHESES = {
     calculator.LOSS: "the loss of a sample is in [0, 1]; for any other, no number here holds",
     calculator.SAMPLES: "the m samples are independent and from one distribution; tokens of a text and frames of a "
@@ -61,7 +61,6 @@ BOUNDED = {
     calculator.RISK: "the risk of the trained model, which for bounds on the gap is the training error plus the gap",
 }
 RESTS_ON = {calculator.LEMMA_3: "R_m(H) by Lemma 3 as printed, whose source has logarithms besides"}
-
 
 EXPERTS = {  # in words; `{...}` are fields of the setting
     calculator.LINEAR: "linear, |w| <= {expert_norm:g}",
@@ -132,7 +131,7 @@ def facts(setting: Setting) -> list[str]:
 def remarks(bounds: Sequence[EvaluatedBound]) -> list[tuple[str, str]]:
     lines = []
     letters = _letters(bounds)
-    for bound in {bound.form.name: bound for bound in bounds}.values():
+    for bound in {bound.form.name: bound for bound in bounds}.values():  # one of each name
         needs = ", ".join(sorted(letters[need] for need in _needs(bound)))
         lines.append((WORDS[bound.form.name].title, f"{WORDS[bound.form.name].remark}; needs {needs}"))
     best = next((bound for bound in bounds if bound.is_best), None)
@@ -180,8 +179,8 @@ def status(bound: EvaluatedBound) -> str:
 
 def count(value: float) -> str:
     """Return a count, to three digits if it is large or not whole."""
-    is_short = math.isfinite(value) and value == int(value) and abs(value) < 10**MOST_DIGITS
-    if is_short:
+    is_shown_in_full = math.isfinite(value) and value == int(value) and abs(value) < 10**MOST_DIGITS
+    if is_shown_in_full:
         return f"{int(value):,}"
     return f"{value:.3g}"
 

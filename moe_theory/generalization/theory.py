@@ -56,7 +56,6 @@ __all__ = [
 ]  # fmt: skip
 __dir__ = __all__.copy  # the names that `dir` shows, without imports
 
-
 Real = float | np.ndarray  # a number or an array; results have the shape to which arguments broadcast
 Counts = Annotated[Real, Whole(1)]
 Active = Annotated[Real, Whole(1), FEW_ACTIVE]
@@ -121,7 +120,7 @@ def corollary_4(
     """
     experts = lemma_3(num_samples, feature_norm, operator_norms, row_norms)
     router = lemma_2(num_parameters, num_experts)
-    return theorem_1(num_experts, num_active, num_samples, experts, router, lipschitz, delta)
+    return theorem_1(num_experts, num_active, num_samples, experts, router, lipschitz=lipschitz, delta=delta)
 
 
 @checked
@@ -226,4 +225,4 @@ def smallest_num_samples(bound: Callable[[int], Real], threshold: Annotated[floa
             return None
         low = high
         high = 2 * high
-    return bisect.bisect_left(range(high + 1), True, low + 1, high, key=lambda size: float(bound(size)) < threshold)
+    return bisect.bisect_left(range(high + 1), True, lo=low + 1, hi=high, key=lambda m: float(bound(m)) < threshold)

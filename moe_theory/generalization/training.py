@@ -119,9 +119,8 @@ def learn(state: State, params: Params, *, optimizer: Optimizer = optax.adam) ->
         >>> int(state.round), 0 <= float(info.error) <= 1
         (1, True)
     """
-    (loss, (outputs, mean_square_gate)), gradients = jax.value_and_grad(_surrogate, has_aux=True)(
-        state.weights, state.sample, params
-    )
+    differentiate = jax.value_and_grad(_surrogate, has_aux=True)
+    (loss, (outputs, mean_square_gate)), gradients = differentiate(state.weights, state.sample, params)
     transform = optimizer(jnp.asarray(params.learning_rate, outputs.dtype))
     updates: Any
     updates, optimizer_state = transform.update(gradients, state.optimizer_state, state.weights)
@@ -130,7 +129,7 @@ def learn(state: State, params: Params, *, optimizer: Optimizer = optax.adam) ->
         router=_moved(state.weights.router, updates.router, params.router_norm),
     )
     is_wrong = jnp.where(jnp.isnan(outputs), jnp.nan, state.sample.labels * outputs <= 0)  # NaN is not a right answer
-    info = Info(loss, _mean(state.sample, is_wrong), mean_square_gate)
+    info = Info(loss=loss, error=_mean(state.sample, is_wrong), mean_square_gate=mean_square_gate)
     weights = model.project(moved, params)
     return state._replace(weights=weights, optimizer_state=optimizer_state, round=state.round + 1), info
 
@@ -144,6 +143,7 @@ def best_experts(learning_rate: Any) -> optax.GradientTransformation:
         "experts": optax.sgd(LONG_STEP),
         "router": optax.adam(learning_rate),
     }
+    # Each part of the weights is labelled with the key of its steps.
     return optax.multi_transform(steps, lambda weights: weights._replace(experts="experts", router="router"))
 
 

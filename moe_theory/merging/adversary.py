@@ -68,16 +68,18 @@ def peaked_value(points: Float[Array, "*n K"], num_experts: Int[Scalar, ""]) -> 
 
 
 def select_leaf(key: Key[Array, ""], tree: trees.Tree, params: Params, selection: Int[Scalar, ""]) -> Int[Array, ""]:
-    """Return the row of the leaf that the `rule`-th of the `SELECTIONS` picks, the first on ties."""
+    """Return the row of the leaf that the rule at place `selection` of the `SELECTIONS` picks, the first on ties."""
     dtype = tree.lower.dtype
     depth = tree.depth.astype(dtype)
     count = tree.count.astype(dtype)
     value = peaked_value(tree.point, params.num_experts)
     optimistic = value + leaf_terms(tree.depth, params)
-    scores = jnp.stack([-depth, depth, -depth, jax.random.uniform(key, depth.shape, dtype), optimistic])
-    first = jnp.where(tree.active, scores[selection], -jnp.inf)
-    second = jnp.where(jnp.asarray(selection) == SELECTIONS.index("shallowest"), -count, count)
-    return jnp.argmax(jnp.where(first == jnp.max(first), second, -jnp.inf)).astype(jnp.int32)
+    scores_by_rule = jnp.stack(  # in the order of `SELECTIONS`
+        [-depth, depth, -depth, jax.random.uniform(key, depth.shape, dtype), optimistic]
+    )
+    scores = jnp.where(tree.active, scores_by_rule[selection], -jnp.inf)
+    scores_on_ties = jnp.where(jnp.asarray(selection) == SELECTIONS.index("shallowest"), -count, count)
+    return jnp.argmax(jnp.where(scores == jnp.max(scores), scores_on_ties, -jnp.inf)).astype(jnp.int32)
 
 
 def _slot(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Info]:

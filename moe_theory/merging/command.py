@@ -71,7 +71,7 @@ def merge(
     def open_stream() -> "Stream":
         return online.drawn(model, data, recipe.num_tasks, slots, slot_size, seed)
 
-    names = None if policy == ALL else list(dict.fromkeys((policy, policies.AVERAGE)))
+    names = None if policy == ALL else list(dict.fromkeys((policy, policies.AVERAGE)))  # each once
     by_policy = compare(open_stream, names, num_slots=slots, seed=seed)
     if policy == ALL:
         return report.document(

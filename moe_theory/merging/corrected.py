@@ -57,7 +57,6 @@ __all__ = [
 ]  # fmt: skip
 __dir__ = __all__.copy  # the names that `dir` shows, without imports
 
-
 FINEST = 2**20  # largest number of parts into which `cyclic_leaves` cuts a side of the root
 Ratio = Annotated[float, Within(0, 1, open_low=True, open_high=True)]
 Experts = Annotated[int, Whole(2)]
@@ -79,7 +78,7 @@ def split_times(num_rounds: Size, params: Params) -> Int[np.ndarray, " H"]:
     """
     times = []
     last = 0
-    while (split_time := _first_split(last, len(times), num_rounds, params)) is not None:
+    while (split_time := _first_split(last, depth=len(times), num_rounds=num_rounds, params=params)) is not None:
         times.append(split_time)
         last = split_time
     return np.array(times, int)
@@ -132,9 +131,9 @@ def leaf_bound(num_rounds: Size, params: Params) -> int:
     rounds_left = num_rounds
     for depth, time in enumerate(split_times(num_rounds, params)):
         cost = _least_pulls(float(time), depth, params)
-        num_leaves = min(2**depth, rounds_left // cost)
-        splits = splits + num_leaves
-        rounds_left = rounds_left - num_leaves * cost
+        num_splits = min(2**depth, rounds_left // cost)
+        splits = splits + num_splits
+        rounds_left = rounds_left - num_splits * cost
     return 1 + splits
 
 
@@ -180,8 +179,8 @@ def simple_discretization_bound(num_rounds: Size, params: Params) -> float:
     """
     ratio = float(params.smoothness_ratio)
     least = math.inf
-    shallow = 0.0
-    depth = 0
+    shallow = 0.0  # sum over h < H
+    depth = 0  # H
     while shallow < least and (deep := num_rounds * ratio**depth) > NEGLIGIBLE * shallow:
         least = min(least, shallow + deep)
         threshold = float(theory.split_threshold(float(num_rounds), float(depth), params))
@@ -250,7 +249,8 @@ def cyclic_leaves(num_experts: Experts, depth: SizeOrZero) -> int:
     for dimension in range(num_experts):
         step = 1 if dimension < extra else 2
         counts = _with_one_more_side(counts, step, side // step)
-    return sum(counts[max(0, side - extra - 2 * (num_experts - extra)) :])
+    smallest_sum = side - extra - 2 * (num_experts - extra)
+    return sum(counts[max(0, smallest_sum) :])
 
 
 class Diameter(NamedTuple):
@@ -306,7 +306,7 @@ def least_ratio(num_experts: Experts, power: PositiveAmount = 1.0, on_simplex: S
             dimensions, 2^h parts of diameter nu_1 rho^h have at most 2^h (c nu_1 rho^h)^((K-1)/q) of its volume.
     Source: Assumption 1, ii a). It rules out the rho of the experiments, 0.3 to 0.9, at K = 8 and q = 1.
     """
-    return 2.0 ** (-power / (num_experts - on_simplex))
+    return 2.0 ** (-power / (num_experts - int(on_simplex)))
 
 
 @checked
@@ -343,7 +343,7 @@ def _first_split(last: int, depth: int, num_rounds: int, params: Params) -> int 
 
 def _least_pulls(time: float, depth: int, params: Params) -> int:
     threshold = float(theory.split_threshold(time, float(depth), params))
-    return max(1, math.ceil(min(threshold, 1e300)))
+    return max(1, math.ceil(min(threshold, 1e300)))  # `ceil` refuses infinity
 
 
 def _with_one_more_side(counts: list[int], step: int, number: int) -> list[int]:

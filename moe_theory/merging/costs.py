@@ -33,7 +33,6 @@ from moe_theory.runs import Run
 from moe_theory.runs.cells import Cell
 from moe_theory.verification.claim import Measure, Runs
 
-NUM_REPEATS = 30
 WARM_UP = 2  # calls of every program before anything is timed
 NUM_LEAVES = 20  # feasible leaves up to which Fig. 6 counts slots
 MAX_SLOTS = 2000  # largest number of slots for a tree
@@ -76,7 +75,7 @@ class Timer:
         """Time one batch per repetition with every method. Raises: InvalidValueError for no repetitions."""
         columns = interleaved([*self.serves.values(), *self.merges.values()], repeats, seed, clock).T[:, None]
         serving = dict(zip(self.serves, columns, strict=False))
-        merging = dict.fromkeys(self.serves, np.zeros((1, repeats)))
+        merging = dict.fromkeys(self.serves, np.zeros((1, repeats)))  # kept where nothing is merged
         merging |= dict(zip(self.merges, columns[len(self.serves) :], strict=True))
         reference = serving[MERGED] + merging[MERGED]
         return {
@@ -213,7 +212,8 @@ def untrained(setting: Recipe) -> Deployment:
     random = np.random.default_rng(0)
     model = jit(training.initial, static_argnums=1)(root_key(0), setting)
     copies = [
-        jax.tree.map(lambda part: np.repeat(part, setting.num_experts, axis=0), e) for e in merge.experts_of(model)
+        jax.tree.map(lambda part: np.repeat(part, setting.num_experts, axis=0), lone)
+        for lone in merge.experts_of(model)
     ]
     model = transformer.replace_experts(model, [_noisy(random, experts, _SPREAD) for experts in copies])
     widths = [setting.width] * setting.num_layers
@@ -249,13 +249,15 @@ def _step_programs(methods: tuple[str, ...], setting: Recipe, batch_size: int) -
     inputs, labels, tags = map(jnp.asarray, batch)
     weights = merge.equal_weights(deployment.model)
 
-    def of(method: ServingMethod) -> Program:
+    def program_of(method: ServingMethod) -> Program:
         loaded = method.prepare(deployment)
-        model, routers = (loaded, ()) if method.merge is not None else loaded
+        is_merged = method.merge is not None
+        model, routers = (loaded, ()) if is_merged else loaded
 
         def loss(tuned: tuple[Any, Any], model: Model) -> Float[Array, ""]:
-            ready = _with_norms(model, tuned[0])
-            served = begin_slot(method, ready, weights) if method.merge is not None else (ready, tuned[1])
+            norms, routers = tuned
+            tuned_model = _with_norms(model, norms)
+            served = begin_slot(method, tuned_model, weights) if is_merged else (tuned_model, routers)
             values = method.serve(served, inputs, tags)
             return jnp.mean(optax.softmax_cross_entropy_with_integer_labels(values, labels))
 
@@ -264,18 +266,19 @@ def _step_programs(methods: tuple[str, ...], setting: Recipe, batch_size: int) -
         arguments = ((norms, routers), model)
         return Program(jax.jit(jax.value_and_grad(loss)).lower(*arguments).compile(faults.avoiding()), arguments)
 
-    return [of(METHODS[name]) for name in methods]
+    return [program_of(METHODS[name]) for name in methods]
 
 
 def _with_norms(model: Model, norms: list[Norm]) -> Model:
-    pairs = zip(model.layers, norms[1::2], norms[2::2], strict=True)
-    layers = tuple(layer._replace(attention_norm=one, experts_norm=experts_norm) for layer, one, experts_norm in pairs)
+    """Return the model with these norms: the head's, then those of each layer's attention and experts."""
+    triples = zip(model.layers, norms[1::2], norms[2::2], strict=True)
+    layers = tuple(layer._replace(attention_norm=first, experts_norm=second) for layer, first, second in triples)
     return model._replace(head_norm=norms[0], layers=layers)
 
 
 @functools.lru_cache
 def _choice_program(num_experts: int, form: str) -> Program:
-    return choice_program(grow_trees(num_experts, 1, 0, form), form)
+    return choice_program(grow_trees(num_experts, replicates=1, seed=0, form=form), form)
 
 
 def _order(seed: int, first: int) -> int:
@@ -302,9 +305,9 @@ def grow_trees(
     params = _with_experts(num_experts, params)
     run = system(_room_for(num_experts), rewards.PEAKED, policies.TANBR, uncertainty=form)
     keys = replicate_keys(root_key(seed), jnp.asarray(np.arange(replicates)))
-    starts = jax.vmap(jax.random.fold_in, in_axes=(0, None))(keys, 0)
-    states = jax.vmap(lambda key: run.init(key, params))(starts)
-    advance = _advance(run)
+    start_keys = jax.vmap(jax.random.fold_in, in_axes=(0, None))(keys, 0)
+    states = jax.vmap(lambda key: run.init(key, params))(start_keys)
+    advance = _compiled_slots(run)
     counts: list[np.ndarray] = []
     for first in range(1, MAX_SLOTS, _SLOTS_A_CALL):
         states, numbers = advance(states, keys, jnp.arange(first, first + _SLOTS_A_CALL, dtype=jnp.int32), params)
@@ -342,8 +345,7 @@ def _with_experts(num_experts: int, params: Params | None = None) -> Params:
     return layer_params._replace(num_experts=num_experts, max_active=active)  # pyright: ignore[reportArgumentType]
 
 
-def _advance(run: System) -> Any:
-
+def _compiled_slots(run: System) -> Any:
     def slots(states: State, keys: Array, times: Int[Array, " n"], params: Params) -> tuple[State, Int[Array, "n B"]]:
         def slot(states: State, now: Array) -> tuple[State, Array]:
             slot_keys = jax.vmap(jax.random.fold_in, in_axes=(0, None))(keys, now)

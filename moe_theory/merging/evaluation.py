@@ -91,7 +91,8 @@ def evaluate(
             policy, options = POLICIES[name]
             params = make_params(**{**sizes, **overrides, **options})
             served = system(dims, reward, policy)
-            return simulate_batch(served, root, seeds, params, num_slots, observe=observe)[1]
+            _, answered = simulate_batch(served, root, seeds, params, num_slots, observe=observe)
+            return answered
 
         runs = dict(zip(chosen_policies, on_all_cores(run, chosen_policies), strict=True))  # all serve the same mixes
         answers[mix] = _answers(deployment, data, methods, runs=runs, slot_size=slot_size, root=root)
@@ -114,15 +115,15 @@ def _answers(
     slot_size: int,
     root: Key[Array, ""],
 ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    mixes_of_all = next(iter(runs.values())).mix
-    num_slots, _, seeds = mixes_of_all.shape
+    mixes_by_slot = next(iter(runs.values())).mix  # the same for all policies
+    num_slots, _, seeds = mixes_by_slot.shape
     late = num_late(num_slots)
     policies_answers = {}
     for name, run in runs.items():
         slots = np.asarray(run.accuracy, np.float64)
         policies_answers[name] = slots.mean(axis=0), slots[-late:].mean(axis=0)
     places = np.unique(np.linspace(0, num_slots - 1, min(STATIC_SLOTS, num_slots)).astype(int))
-    mixes = jnp.moveaxis(jnp.asarray(mixes_of_all)[places], -1, 0)  # (seeds, slots, V)
+    mixes = jnp.moveaxis(jnp.asarray(mixes_by_slot)[places], -1, 0)  # (seeds, slots, V)
     is_late = places >= num_slots - late
 
     def serve(name: str) -> Float[np.ndarray, "seeds slots"]:
@@ -135,7 +136,8 @@ def _answers(
     answers = {}
     for name, source in sources.items():
         answers[name] = served[source].mean(axis=1), served[source][:, is_late].mean(axis=1)
-    best = best_accuracies(deployment.model, data, mixes[:, :: max(1, mixes.shape[1] // REFERENCES)], root)
+    stride = max(1, mixes.shape[1] // REFERENCES)
+    best = best_accuracies(deployment.model, data, mixes[:, ::stride], root)
     late_best = best[:, -num_late(best.shape[1]) :]
     return answers | policies_answers | {BEST: (best.mean(axis=1), late_best.mean(axis=1))}
 
@@ -159,12 +161,13 @@ def serve_slots(
 def _serve_all(
     serve: Any, loaded: Any, data: Examples, keys: Key[Array, " n"], mixes: Float[Array, "n V"], slot_size: int
 ) -> Float[Array, " n"]:
-    def slot(arguments: tuple[Key[Array, ""], Float[Array, " V"]]) -> Float[Array, ""]:
-        slot = draw_slot(arguments[0], data, arguments[1], slot_size)
+    def accuracy_of_slot(arguments: tuple[Key[Array, ""], Float[Array, " V"]]) -> Float[Array, ""]:
+        key, mix = arguments
+        slot = draw_slot(key, data, mix, slot_size)
         answers = jnp.argmax(serve(loaded, slot.inputs, slot.tasks), axis=-1)
         return jnp.mean((answers == slot.labels).astype(mixes.dtype))
 
-    return jax.lax.map(slot, (keys, mixes))
+    return jax.lax.map(accuracy_of_slot, (keys, mixes))
 
 
 def best_accuracies(
@@ -208,7 +211,7 @@ def _candidates(
 def _ascend(
     model: Model, data: Examples, candidates: Float[Array, "S K"], values: Float[Array, " S"], mix: Float[Array, " V"]
 ) -> Float[Array, ""]:
-    start = jnp.log(candidates[jnp.argmax(values)] + 1e-3)
+    start = jnp.log(candidates[jnp.argmax(values)] + 1e-3)  # no log 0
     optimizer = optax.adam(ASCENT_RATE)
 
     def step(carried: tuple[Array, Any], _: None) -> tuple[tuple[Array, Any], Array]:
@@ -282,7 +285,7 @@ def of_model(model: Model, data: Examples, num_tasks: int, max_slot_size: int = 
         answers = answered(weights, jnp.asarray(slot.inputs))
         return Feedback(*accuracies(answers, jnp.asarray(slot.labels), kinds, num_tasks))
 
-    return Reward(rewards.draw_tasks, rewards.mix_of, value, serve, None)
+    return Reward(draw=rewards.draw_tasks, mix=rewards.mix_of, value=value, serve=serve, best=None)
 
 
 def slot_accuracies(
@@ -304,9 +307,12 @@ def slot_accuracies(
             for cell in cells
             if cell.name in methods_of
         ]
-        any_policy = by_policy or [dataclasses.replace(cells[0], system=system(dims, reward, "average"))]
+        any_policy = by_policy or [
+            dataclasses.replace(cells[0], system=system(dims, reward, "average"))
+        ]  # for the mixes
         runs = dict(run_cells(any_policy, count, first=first, seed=seed))
-        mixes = np.moveaxis(np.asarray(next(iter(runs.values())).records.mix), -1, 0)[:, -num_last:]  # (B, num_last, V)
+        records = next(iter(runs.values())).records
+        mixes = np.moveaxis(np.asarray(records.mix), -1, 0)[:, -num_last:]  # (B, num_last, V)
         for cell in cells:
             if cell.name not in methods_of:
                 runs[cell.name] = _serve_cell(cell, mixes, setting, slot_size, first=first, count=count, seed=seed)

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from moe_theory.core.system import fields, observe_info
+from moe_theory.core.system import fields
 from moe_theory.merging import adversary, corrected, costs, evaluation, monitor, policies, rewards, uncertainty
 from moe_theory.merging.params import CYCLIC_SPLIT, LINE_POINT, RANDOM_SPLIT, Dims, Params
 from moe_theory.merging.policies import Learner
@@ -67,22 +67,22 @@ def _trees(
         cells=settings,
         num_rounds=dims.max_rounds,
         record_every=record_every,
-        observe=observe_info,
         replicates=64,
         tier=EXACT_TIER,
     )
 
 
-TREES = _trees("trees", Dims(max_rounds=1024, max_leaves=128), RULES, (1.0, LARGE_CONSTANT), 1)
+TREES = _trees("trees", Dims(max_rounds=1024, max_leaves=128), RULES, (1.0, LARGE_CONSTANT), record_every=1)
 # Assumption 1 and the threshold (2) leave nu_1, C and delta open, besides rho.
 FREE_TREE = (Scale("smoothness", 0.1, 10.0), Scale("split_constant", 0.1, 30.0), Scale("confidence", 0.01, 1.0))
 BY_RATIO = tuple(f"rho = {ratio:g}" for ratio in SMOOTHNESS_RATIOS)  # labels
-TREES_BY_RATIO = Selection(TREES, None, BY_RATIO)  # all at once, with one component per rho
+TREES_BY_RATIO = Selection(TREES, cells=None, labels=BY_RATIO)  # all at once, with one component per rho
 GROWTH = dataclasses.replace(  # rates, which Student's t decides from this many replicates on
-    _trees("growing-trees", Dims(max_rounds=4096, max_leaves=288), ("in-turn",), (1.0,), 64), replicates=256
+    _trees("growing-trees", Dims(max_rounds=4096, max_leaves=288), ("in-turn",), (1.0,), record_every=64),
+    replicates=256,
 )
 
-RIVALS_FIXED = {"split_rule": RANDOM_SPLIT, "point_rule": LINE_POINT, "warm_start": False}  # set by readings
+RIVALS_FIXED = {"split_rule": RANDOM_SPLIT, "point_rule": LINE_POINT, "warm_start": False}  # whatever the reading
 NUM_ROUNDS = 512
 RECORD_EVERY = 32
 DIMS = Dims(max_experts=8, num_tasks=8, max_rounds=NUM_ROUNDS)
@@ -118,7 +118,10 @@ def recorder(reward: str) -> Callable[[State, Info], Record]:
         learner = getattr(state.memory, "learner", state.memory)
         is_neural = isinstance(learner, Learner)
         tree = getattr(state.memory, "tree", None)
-        gap, depth = (zero, jnp.zeros_like(pick.depth)) if tree is None else _best_leaf(family, state, info, tree)
+        gap = zero
+        depth = jnp.zeros_like(pick.depth)
+        if tree is not None:
+            gap, depth = _best_leaf(family, state, info, tree)
         distance = zero
         log_determinant = zero
         if is_neural:
@@ -143,6 +146,7 @@ def recorder(reward: str) -> Callable[[State, Info], Record]:
 
 
 def _best_leaf(family: Reward, state: State, info: Info, tree: Tree) -> tuple[Float[Array, ""], Int[Array, ""]]:
+    """Return `Record.best_gap` and `best_depth`."""
     best = family.best(state.world, info.mix, Params()) if family.best else info.pick.weights
     holds = tree.active & jnp.all((tree.lower <= best) & (best <= tree.upper), axis=1)
     row = jnp.argmax(holds)
@@ -176,20 +180,11 @@ SURFACE: dict[str, Experiment] = {
     "drifting": surface("drifting", rewards.SHARES, DRIFTING),
 }
 TANBR_ON = {name: experiment.at(policies.TANBR) for name, experiment in SURFACE.items()}
-WORDS = {
-    "peaked": "a reward with one peak for all tasks",
-    "flat": "a flat reward of many tasks",
-    "shares": "tasks that each want an expert of their own",
-    "drifting": "tasks that each want an expert of their own, in a mix that drifts",
-}
-
 
 # The paper has this many slots in a fixed mix.
 LONG_SLOTS = 5000
 LONG_WORLDS = 128
 LONG_DIMS = dataclasses.replace(DIMS, max_rounds=LONG_SLOTS, max_leaves=256)
-
-
 LONG = Experiment(
     name="long",
     dims=LONG_DIMS,
@@ -197,7 +192,6 @@ LONG = Experiment(
     systems={policies.BEST_EXPERT: system(LONG_DIMS, rewards.PEAKED, policies.BEST_EXPERT)},
     cells={policies.TANBR: FIXED, policies.BEST_EXPERT: {**RIVALS_FIXED, **FIXED}},
     num_rounds=LONG_SLOTS,
-    record_every=1,
     observe=fields("info.regret", "info.pick.depth", "info.pick.left_out", cumulative_regret="state.regret"),
     keeps_state=False,
     replicates=LONG_WORLDS,
@@ -206,10 +200,7 @@ LONG = Experiment(
 TANBR_LONG = LONG.at(policies.TANBR)
 ONE_EXPERT_LONG = LONG.at(policies.BEST_EXPERT)
 
-
 LEARNING_RATES = (0.05, 0.5)  # eta w
-
-
 ABLATION = Experiment(
     name="ablation",
     dims=DIMS,
@@ -226,13 +217,10 @@ ABLATION = Experiment(
     keeps_state=False,
 )
 
-
 # Fig. 6: slots until the tree alone has 20 feasible leaves, if leaves are picked at random.
 STEP_EXPERTS = (4, 16, 64)
 STEP_CONSTANT = 0.3  # C, since with 1 a tree seldom grows 20 leaves in the run
 STEP_DIMS = Dims(max_experts=STEP_EXPERTS[-1], max_rounds=512, max_leaves=64)
-
-
 STEPS = Experiment(
     name="steps",
     dims=STEP_DIMS,
@@ -242,8 +230,6 @@ STEPS = Experiment(
         for number in STEP_EXPERTS
     },
     num_rounds=STEP_DIMS.max_rounds,
-    record_every=1,
-    observe=observe_info,
     replicates=1024,
     tier=EXACT_TIER,
 )
@@ -256,9 +242,9 @@ MONITORED = "tanbr, estimated mix"  # estimated by the paper's moving average of
 TOLD_THE_MIX = (policies.TANBR, policies.NUCB, policies.MIX, policies.UNIFORM)
 TESTBED_POLICIES = {name: (name, monitor.ORACLE) for name in TOLD_THE_MIX}
 TESTBED_POLICIES |= {MONITORED: (policies.TANBR, monitor.AVERAGE)}
-OF_TABLE_2 = ("rl-dense", "token-top-1-dense", "smear-example-linear", "smear-token-linear")  # and NUCB
+METHODS_OF_TABLE_2 = ("rl-dense", "token-top-1-dense", "smear-example-linear", "smear-token-linear")  # and NUCB
 FIXED_MERGES = ("average", "fisher", "regmean")
-TESTBED_METHODS = (*FIXED_MERGES, *OF_TABLE_2)
+TESTBED_METHODS = (*FIXED_MERGES, *METHODS_OF_TABLE_2)
 BESIDE_TABLE_2 = ("token-top-2-dense", "token-top-3-dense", "task-top-1-dense", policies.MIX)  # not in the paper
 LEARN_NOTHING = (policies.MIX, policies.UNIFORM)
 
@@ -275,7 +261,6 @@ def _testbed(name: str, setting: Recipe, mix: Overrides, beside: tuple[str, ...]
         system=system(dims, rewards.PEAKED, policies.TANBR),
         cells={cell: {**fixed, **tuned.get(cell, {})} for cell in cells},
         num_rounds=dims.max_rounds,
-        record_every=1,
         observe=evaluation.observe,
         replicates=STREAMS,
         tier=TESTBED_TIER,
@@ -314,8 +299,6 @@ TIMES = Experiment(
     system=system(DIMS, rewards.PEAKED, policies.AVERAGE),
     cells={BATCH: {**RIVALS_FIXED, "slot_size": 128}},
     num_rounds=1,
-    record_every=1,
-    observe=observe_info,
     replicates=128,
     tier=CLOCKS_TIER,
     keeps_state=False,
@@ -347,8 +330,6 @@ ROUTING = Experiment(
         for cell, (number, _) in ROUTED.items()
     },
     num_rounds=1,
-    record_every=1,
-    observe=observe_info,
     replicates=128,
     tier=CLOCKS_TIER,
     keeps_state=False,
@@ -360,11 +341,13 @@ HORIZONS = (16, 64, 256, 1024)  # T at which corrected bounds are compared
 
 def computed(*labels: str, abscissa: tuple[float, ...] | None = None) -> Selection:
     """Select one tree for a computed claim, which ignores the run."""
-    return Selection(TREES, (tree_cell("deepest", SMOOTHNESS_RATIOS[-1]),), labels or None, abscissa, is_computed=True)
+    any_cell = tree_cell("deepest", SMOOTHNESS_RATIOS[-1])
+    return Selection(TREES, cells=(any_cell,), labels=labels or None, abscissa=abscissa, is_computed=True)
 
 
 def by_ratio(rule: str, constant: float = 1.0) -> Selection:
-    return Selection(TREES, tuple(tree_cell(rule, ratio, constant) for ratio in SMOOTHNESS_RATIOS), BY_RATIO)
+    cells = tuple(tree_cell(rule, ratio, constant) for ratio in SMOOTHNESS_RATIOS)
+    return Selection(TREES, cells=cells, labels=BY_RATIO)
 
 
 def recorded(run: Run, name: str) -> Float[np.ndarray, "R B"]:
@@ -397,7 +380,7 @@ def mean_value(run: Run, first: int, last: int) -> Float[np.ndarray, " B"]:
     return (total[places[1]] - (total[places[0]] if first else 0.0)) / (last - first)
 
 
-def lead(run: Run, rival: Run) -> Float[np.ndarray, " B"]:
+def lead_over(run: Run, rival: Run) -> Float[np.ndarray, " B"]:
     return final_accuracy(run) - final_accuracy(rival)
 
 
@@ -405,12 +388,14 @@ def final_accuracy(run: Run) -> Float[np.ndarray, " B"]:
     return recorded(run, "accuracy")[-LAST_SLOTS:].mean(axis=0)
 
 
-def is_faster(run: Run, method: str, rival: str, share: float, field: str = "serving") -> Bool[np.ndarray, " B"]:
-    mine, rival_times = (np.asarray(getattr(run.records[name], field)[0], np.float64) for name in (method, rival))
-    return mine <= share * rival_times
+def is_cheaper(run: Run, method: str, rival: str, share: float, field: str = "serving") -> Bool[np.ndarray, " B"]:
+    """Return whether a cost of a method is at most `share` of its rival's, by default seconds per batch."""
+    own_costs, rival_costs = (np.asarray(getattr(run.records[name], field)[0], np.float64) for name in (method, rival))
+    return own_costs <= share * rival_costs
 
 
 def exponent_over_log(values: Float[np.ndarray, "V B"], slots: Sequence[int]) -> Float[np.ndarray, " B"]:
+    """Return the least-squares exponent of values / log t over t."""
     places = np.log(slots)
     centred = places - places.mean()
     return centred @ np.log(values / places[:, None]) / (centred @ centred)

@@ -138,7 +138,7 @@ class History(NamedTuple):
 def empty_history(dims: Dims) -> History:
     dtype = jnp.result_type(float)
     size = min(ARMS_A_BLOCK, dims.max_rounds)
-    capacity = -(-dims.max_rounds // size) * size
+    capacity = -(-dims.max_rounds // size) * size  # rounded up to whole blocks
     return History(
         points=jnp.zeros((capacity, dims.max_experts), dtype),
         counts=jnp.zeros((capacity, dims.num_tasks), jnp.int32),
@@ -169,7 +169,7 @@ def loss_gradient(history: History, weights: NetworkWeights, start: NetworkWeigh
     """Return the gradient of the mean loss at `weights`, with theta_0 = `start`."""
     size = min(ARMS_A_BLOCK, history.points.shape[0])
 
-    def block(index: Int[Array, ""], total: NetworkWeights) -> NetworkWeights:
+    def add_block(index: Int[Array, ""], total: NetworkWeights) -> NetworkWeights:
         arms = (history.points, history.counts, history.means)
         part = jax.tree.map(lambda leaf: lax.dynamic_slice_in_dim(leaf, index * size, size), arms)
         return jax.tree.map(jnp.add, total, _squares_gradient(weights, *part))
@@ -177,16 +177,16 @@ def loss_gradient(history: History, weights: NetworkWeights, start: NetworkWeigh
     first = jnp.zeros((), jnp.int32)
     total = jax.tree.map(jnp.zeros_like, weights)
     if history.points.shape[0] == size:
-        total = block(first, total)
+        total = add_block(first, total)
     else:
-        total = lax.fori_loop(first, (history.num_arms + size - 1) // size, block, total)
+        total = lax.fori_loop(first, (history.num_arms + size - 1) // size, add_block, total)
     num_squares = jnp.maximum(jnp.sum(history.counts), 1)
 
-    def mean(fit: Array, layer: Array, started: Array) -> Array:
+    def mean_of_layer(fit: Array, layer: Array, started: Array) -> Array:
         regularization = jnp.asarray(params.regularization, layer.dtype)
         return (fit + regularization * (layer - started)) / num_squares.astype(layer.dtype)
 
-    return jax.tree.map(mean, total, weights, start)
+    return jax.tree.map(mean_of_layer, total, weights, start)
 
 
 def descend(

@@ -94,28 +94,28 @@ def merge_online(
     dims = Dims(max_experts=stream.num_experts, num_tasks=stream.num_tasks, max_rounds=num_slots)
     check_params(dims, params)
     chosen_policy = policies.named(policy, dims)
-    watch = MONITORS[AVERAGE]  # the true mix is unknown here
+    monitor = MONITORS[AVERAGE]  # the true mix is unknown here
     choose = _compiled(chosen_policy.choose)
     learn = _compiled(chosen_policy.learn)
     key = root_key(seed)
-    start_states = chosen_policy.begin(step_key(key, jnp.int32(0)), dims, params), watch.begin(dims, params)
+    start_states = chosen_policy.begin(step_key(key, jnp.int32(0)), dims, params), monitor.begin(dims, params)
 
     def serve() -> Iterator[Row]:
-        memory, watched = start_states
+        memory, monitor_state = start_states
         total = 0.0
         unknown = jnp.zeros((stream.num_tasks,))  # takes the place of the true mix
         for number, slot in zip(range(1, num_slots + 1), stream.slots(), strict=False):
             choose_key, learn_key = jax.random.split(step_key(key, jnp.int32(number)))
-            estimate = watch.estimate(watched, unknown)
+            estimate = monitor.estimate(monitor_state, unknown)
             now = jnp.int32(number)
             began = time.perf_counter()
             pick = jax.block_until_ready(choose(choose_key, memory, estimate, now, params))
             seconds = time.perf_counter() - began
             weights = np.asarray(pick.weights, np.float64)
-            rewards, counts = checked(stream.serve(slot, weights / weights.sum()), stream.num_tasks, number)
+            rewards, counts = checked_feedback(stream.serve(slot, weights / weights.sum()), stream.num_tasks, number)
             feedback = Feedback(jnp.asarray(rewards, estimate.dtype), jnp.asarray(counts, jnp.int32))
             memory = learn(learn_key, memory, pick, estimate, feedback, now, params)
-            watched = watch.watch(watched, feedback, params)
+            monitor_state = monitor.watch(monitor_state, feedback, params)
             reward = float(np.average(rewards, weights=counts))  # pyright: ignore[reportCallIssue, reportArgumentType]
             total += reward
             yield Row(
@@ -242,7 +242,7 @@ def params_for(policy: str, num_experts: int, reading: Reading | None = None, ma
     return paper_reading.params(max_active=active, **policies.TUNED.get(policy, {}))
 
 
-def checked(served: Any, num_tasks: int, slot: int) -> Feedback:
+def checked_feedback(served: Any, num_tasks: int, slot: int) -> Feedback:
     try:
         rewards, counts = (np.asarray(part, np.float64) for part in served)
     except (TypeError, ValueError):
@@ -258,8 +258,9 @@ def checked(served: Any, num_tasks: int, slot: int) -> Feedback:
     if not (np.all(counts >= 0) and np.all(counts == np.floor(counts)) and counts.sum() >= 1):
         raise InvalidValueError(f"slot {slot}: counts={counts} must be whole numbers, and not all 0. Change serve.")
     rewards = np.where(counts > 0, rewards, 0)
-    if not np.all((rewards >= 0) & (rewards <= 1)):
-        place = int(np.argmax(~((rewards >= 0) & (rewards <= 1))))
+    is_in_range = (rewards >= 0) & (rewards <= 1)
+    if not np.all(is_in_range):
+        place = int(np.argmax(~is_in_range))
         words = f"{rewards[place]:g}"
         if math.isnan(rewards[place]):
             words = "NaN"

@@ -134,36 +134,24 @@ def check_params(dims: Dims, params: Params) -> None:
         )
 
 
-_READINGS = (
-    Reading(
-        "random-split",
-        "a leaf is halved along any dimension, as Algorithm 1 says; candidates on its box's diagonal",
-        Params(),
-    ),
-    Reading(
-        "effective-split",
+_CHOICES = {
+    "random-split": ("a leaf is halved along any dimension, as Algorithm 1 says; candidates on its box's diagonal", {}),
+    "effective-split": (
         "boxes are tightened to the simplex, the longest side is halved: no leaf is inactive",
-        Params(),
         {"split_rule": EFFECTIVE_SPLIT},
     ),
-    Reading("cyclic-split", "dimensions are halved in turn, by depth", Params(), {"split_rule": CYCLIC_SPLIT}),
-    Reading(
-        "filled-point",
+    "cyclic-split": ("dimensions are halved in turn, by depth", {"split_rule": CYCLIC_SPLIT}),
+    "filled-point": (
         "random dimensions; a candidate is the leaf's point nearest to equal weights",
-        Params(),
         {"point_rule": FILLED_POINT},
     ),
-    Reading(
-        "random-point",
-        "random dimensions; a candidate is a random point of the leaf",
-        Params(),
-        {"point_rule": RANDOM_POINT},
-    ),
-    Reading(
-        "warm-start",
+    "random-point": ("random dimensions; a candidate is a random point of the leaf", {"point_rule": RANDOM_POINT}),
+    "warm-start": (
         "random dimensions; weights equal to the task mix are tried first and stay a candidate",
-        Params(),
         {"warm_start": True},
     ),
-)
-READINGS: dict[str, Reading] = {reading.name: reading for reading in _READINGS}  # `Params` is the first
+}
+# The readings by name, each with its choices in words and as parameters. The first one has the defaults of `Params`.
+READINGS: dict[str, Reading] = {
+    name: Reading(name, summary, Params(), choices) for name, (summary, choices) in _CHOICES.items()
+}

@@ -161,19 +161,19 @@ def _tanbr(dims: Dims, uncertainty: str) -> Policy:
             learner=_begin_learner(network_key, form, dims, params),
             tree=tree.begin(tree_key, dims, params),
             arms=jnp.full((dims.max_leaves,), -1, jnp.int32),
-            judged=uncertainties.none_judged(form, dims, dims.max_leaves + 1, params),
+            judged=uncertainties.empty_cache(form, dims, dims.max_leaves + 1, params),
         )
 
     def choose(key: PRNGKey, memory: TanbrMemory, mix: Mix, time: Slot, params: Params) -> Pick:
         del key
         leaves = memory.tree
         is_warm = jnp.asarray(params.warm_start, bool)
-        like_mix = truncated(like_tasks(mix, dims.max_experts), params.max_active)
-        points = jnp.concatenate([leaves.point, like_mix.astype(leaves.point.dtype)[None]])
+        weights_like_mix = truncated(like_tasks(mix, dims.max_experts), params.max_active)
+        points = jnp.concatenate([leaves.point, weights_like_mix.astype(leaves.point.dtype)[None]])
         predictions, factors = _predict(memory.learner, points, mix, time, dims)
         sizes = jnp.append(tree.leaf_terms(leaves.depth, params).astype(predictions.dtype), 0)
-        is_first = is_warm & (time <= WARM_SLOTS) & (jnp.arange(len(points)) == dims.max_leaves)
-        values = jnp.where(is_first, jnp.inf, predictions + sizes)
+        is_tried_first = is_warm & (time <= WARM_SLOTS) & (jnp.arange(len(points)) == dims.max_leaves)
+        values = jnp.where(is_tried_first, jnp.inf, predictions + sizes)
         exists = jnp.append(leaves.active, is_warm)
         candidate, norm, work = uncertainties.best(
             form, memory.learner.certainty, memory.judged, factors, values=values, wanted=exists, params=params
@@ -197,8 +197,11 @@ def _tanbr(dims: Dims, uncertainty: str) -> Policy:
         leaf = jnp.where(is_leaf, pick.candidate, 0)
         earlier = jnp.where(is_leaf, memory.arms[leaf], -1)
         arm = jnp.where(earlier >= 0, earlier, memory.learner.history.num_arms)
-        judged, norm = (memory.judged, None) if pick.found is None else pick.found
-        learner = _update(form, memory.learner, arm, pick.weights, norm, mix, feedback, dims, params)
+        judged = memory.judged
+        norm = None
+        if pick.found is not None:
+            judged, norm = pick.found
+        learner = _update(form, dims, params, memory.learner, arm, pick.weights, mix=mix, feedback=feedback, norm=norm)
         leaves, arms = _split_leaf(key, memory, leaf, arm=arm, is_leaf=is_leaf, time=time, params=params)
         return TanbrMemory(learner, leaves, arms, judged)
 
@@ -226,7 +229,8 @@ def _nucb(dims: Dims, uncertainty: str) -> Policy:
         key: PRNGKey, memory: Learner, pick: Pick, mix: Mix, feedback: Feedback, time: Slot, params: Params
     ) -> Learner:
         del key, time
-        return _update(form, memory, memory.history.num_arms, pick.weights, None, mix, feedback, dims, params)
+        new_arm = memory.history.num_arms
+        return _update(form, dims, params, memory, new_arm, pick.weights, mix=mix, feedback=feedback, norm=None)
 
     return Policy(begin, choose, learn)
 
@@ -281,14 +285,14 @@ def _remembered(values: Float[Array, "*C"], time: Int[Scalar, ""], dims: Dims) -
 
 def _update(
     form: Uncertainty,
+    dims: Dims,
+    params: Params,
     learner: Learner,
     arm: Int[Array, ""],
     point: Float[Array, " K"],
-    norm: GradientNorm | None,
     mix: Mix,
     feedback: Feedback,
-    dims: Dims,
-    params: Params,
+    norm: GradientNorm | None,
 ) -> Learner:
     """Update Z with the gradient at theta_{t-1}, then take J gradient steps (Alg. 1, lines 13 and 14)."""
     if is_known(feedback):
@@ -296,8 +300,9 @@ def _update(
     _, factors = network.factors(learner.weights, point[None], mix)
     factors = jax.tree.map(lambda leaf: leaf[0], factors)
     if form.measure is not None:
-        anew = functools.partial(form.measure, learner.certainty, factors, params)
-        norm = anew() if norm is None else lax.cond(norm.slots == learner.certainty.slots, lambda: norm, anew)
+        measure = functools.partial(form.measure, learner.certainty, factors, params)
+        # A norm of an earlier memory is measured again.
+        norm = measure() if norm is None else lax.cond(norm.slots == learner.certainty.slots, lambda: norm, measure)
     certainty = form.add(learner.certainty, factors, norm, params)
     history = network.record(learner.history, arm, point, feedback)
     weights = network.descend(history, learner.weights, learner.start, dims, params)
@@ -420,11 +425,11 @@ def _learn_gradient(
     reward = jnp.where(is_empty_slot(feedback), memory.baseline, slot_reward(feedback))
     gain = jnp.where(time > 1, reward - memory.baseline, 0)
     score = jnp.where(memory.exists, memory.noise, 0) / GRADIENT_NOISE
-    adopted = jnp.where(time > 1, BASELINE_RATE, 1).astype(reward.dtype)
+    rate = jnp.where(time > 1, BASELINE_RATE, 1).astype(reward.dtype)  # the first reward is the first baseline
     return _Logits(
         exists=memory.exists,
         weights=memory.weights + GRADIENT_RATE * gain * score[:, None] * _with_constant(mix),
-        baseline=memory.baseline + adopted * (reward - memory.baseline),
+        baseline=memory.baseline + rate * (reward - memory.baseline),
         noise=jax.random.normal(key, memory.noise.shape, memory.noise.dtype),
     )
 

@@ -101,8 +101,8 @@ def check_reward(reward: Reward, world: Environment, dims: Dims, params: Params)
     }
     if reward.best is not None:
         calls["best"] = (lambda best=reward.best: best(world, mix, params), "expert", weights.shape)
-    for name, (call, arguments, expected) in calls.items():
-        _require_shape(name, jax.eval_shape(call), arguments, expected)
+    for name, (call, owner, expected) in calls.items():
+        _require_shape(name, jax.eval_shape(call), owner, expected)
     served = jax.eval_shape(lambda key: reward.serve(key, world, weights, mix, params), key)
     if not isinstance(served, Feedback):
         raise InvalidValueError("Reward.serve must return a merging.Feedback. Change serve.")
@@ -142,8 +142,8 @@ def mix_of(tasks: Tasks, time: Int[Array, ""], params: Params) -> Float[Array, "
     """
     dtype = tasks.phases.dtype
     turns = time.astype(dtype) / jnp.asarray(params.mix_period, dtype)
-    moved = jnp.asarray(params.mix_drift, dtype) * jnp.sin(2 * jnp.pi * turns + tasks.phases)
-    return jax.nn.softmax(tasks.log_weights + moved)
+    drift = jnp.asarray(params.mix_drift, dtype) * jnp.sin(2 * jnp.pi * turns + tasks.phases)
+    return jax.nn.softmax(tasks.log_weights + drift)
 
 
 def draw_counts(key: Key[Array, ""], mix: Float[Array, " V"], slot_size: Int[Scalar, ""]) -> Int[Array, " V"]:
@@ -214,8 +214,9 @@ def shares_best(world: World, mix: Float[Array, " V"], params: Params) -> Float[
     and Schwarz its maximum is the norm of these experts' psi, so the largest psi are best.
     """
     squares = jnp.square(mix / jnp.max(mix))
-    largest_squares = jnp.where(largest(mix, jnp.ones_like(mix, bool), params.max_active), squares, 0)
-    return like_tasks(largest_squares / jnp.sum(largest_squares), world.exists.shape[0])
+    is_largest = largest(mix, jnp.ones_like(mix, bool), params.max_active)
+    largest_squares = jnp.where(is_largest, squares, 0)
+    return like_tasks(largest_squares / jnp.sum(largest_squares), max_experts=world.exists.shape[0])
 
 
 def nearest(point: Float[Array, " K"], exists: Bool[Array, " K"], max_active: Int[Scalar, ""]) -> Float[Array, " K"]:
@@ -256,7 +257,6 @@ def _family(
     best: Callable[[World, Float[Array, " V"], Params], Float[Array, " K"]],
     needs_experts: bool = False,
 ) -> Reward:
-
     def draw(key: Key[Array, ""], dims: Dims, params: Params) -> World:
         if needs_experts:
             check_experts(f"reward {name!r}", dims, params)
@@ -272,7 +272,7 @@ def _family(
     ) -> Feedback:
         return observed(key, value(world, weights), mix, params)
 
-    return Reward(draw, mix, value, serve, best)
+    return Reward(draw=draw, mix=mix, value=value, serve=serve, best=best)
 
 
 def observed(key: Key[Array, ""], values: Float[Array, " V"], mix: Float[Array, " V"], params: Params) -> Feedback:

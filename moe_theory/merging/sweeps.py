@@ -14,7 +14,7 @@ from moe_theory.merging.rewards import REWARDS
 from moe_theory.merging.system import system
 from moe_theory.sweep.systems import ClosedForm, Observable, Sweepable, observables
 
-EXPERTS = ("expert_index",)  # including padded ones, which are zero
+EXPERT_AXES = ("expert_index",)  # axes of a number for each expert, padded ones included, where it is zero
 
 
 def monitor_error(state: Any, info: Any) -> Array:
@@ -59,7 +59,7 @@ SWEEPABLE = Sweepable(
         Observable("prediction", "psi' f(x, theta) for them", lambda state, info: info.pick.prediction),
         Observable("left_out", "splits that the tree had no room for, so far", lambda state, info: info.pick.left_out),
         Observable("monitor_error", "total variation of estimated and true task mix", monitor_error),
-        Observable("weights", "x_t", lambda state, info: info.pick.weights, EXPERTS),
+        Observable("weights", "x_t", lambda state, info: info.pick.weights, EXPERT_AXES),
     ),
     default_observables=("regret", "mean_value"),
     closed_forms=(

@@ -72,31 +72,31 @@ def system(
         >>> info.pick.weights[-1].tolist(), bool((info.regret >= 0).all())
         ([0.25, 0.25, 0.25, 0.25], True)
     """
-    served = families.named(reward) if isinstance(reward, str) else reward
+    reward_functions = families.named(reward) if isinstance(reward, str) else reward
     chooser = policies.named(policy, dims, uncertainty) if isinstance(policy, str) else policy
     if monitor not in monitors.MONITORS:
         raise unknown_name("monitor", monitor, monitors.MONITORS)
-    watch = monitors.MONITORS[monitor]
+    estimator = monitors.MONITORS[monitor]
 
     def init(key: Key[Array, ""], params: Params) -> State:
         check_params(dims, params)
         dtype = jnp.result_type(float)
         world_key, memory_key = jax.random.split(key)
         zero = jnp.zeros((), dtype)
-        world = served.draw(world_key, dims, params)
+        world = reward_functions.draw(world_key, dims, params)
         if not isinstance(reward, str):
-            families.check_reward(served, world, dims, params)
+            families.check_reward(reward_functions, world, dims, params)
         return State(
             world=world,
             memory=chooser.begin(memory_key, dims, params),
-            monitor=watch.begin(dims, params),
+            monitor=estimator.begin(dims, params),
             regret=zero,
             reward=zero,
             round=jnp.zeros((), jnp.int32),
         )
 
     def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Info]:
-        return _play_slot(served, chooser, watch, key=key, state=state, params=params)
+        return _play_slot(reward_functions, chooser, estimator, key=key, state=state, params=params)
 
     return System(init, step)
 
@@ -110,16 +110,16 @@ def _play_slot(
     estimate = monitor.estimate(state.monitor, mix)
     pick = policy.choose(choose_key, state.memory, estimate, time, params)
     feedback = reward.serve(serve_key, state.world, pick.weights, mix, params)
-    has_diverged = ~jnp.isfinite(pick.prediction + pick.bonus)  # of the network, whose pick counts as NaN
+    has_diverged = ~jnp.isfinite(pick.prediction + pick.bonus)  # the network, whose pick then counts as NaN
     value = jnp.where(has_diverged, jnp.nan, jnp.sum(mix * reward.value(state.world, pick.weights)))
     if reward.best is None:
-        lost = jnp.full_like(value, jnp.nan)
+        slot_regret = jnp.full_like(value, jnp.nan)
         regret = state.regret
-        cumulative = lost
+        cumulative = slot_regret
     else:
         best_weights = reward.best(state.world, mix, params)
-        lost = jnp.sum(mix * reward.value(state.world, best_weights)) - value
-        regret = state.regret + lost
+        slot_regret = jnp.sum(mix * reward.value(state.world, best_weights)) - value
+        regret = state.regret + slot_regret
         cumulative = regret
     state = State(
         world=state.world,
@@ -129,6 +129,14 @@ def _play_slot(
         reward=state.reward + value,
         round=time,
     )
-    mean_value = state.reward / time.astype(value.dtype)
-    public_pick = pick._replace(found=None)  # only `learn` needs this
-    return state, Info(public_pick, feedback, mix, estimate, value, lost, mean_value, cumulative)
+    info = Info(
+        pick=pick._replace(found=None),  # only `learn` needs what was found
+        feedback=feedback,
+        mix=mix,
+        estimated_mix=estimate,
+        value=value,
+        regret=slot_regret,
+        mean_value=state.reward / time.astype(value.dtype),
+        cumulative_regret=cumulative,
+    )
+    return state, info

@@ -45,7 +45,6 @@ __all__ = [
 ]  # fmt: skip
 __dir__ = __all__.copy  # the names that `dir` shows, without imports
 
-
 FORMS = ("printed", "appendix")  # forms of `theorem_1`
 Amounts = float | Real[np.ndarray, "*n"]  # a number or an array
 COUNTED = Within(low=1, why="slots are counted from 1")
@@ -56,9 +55,7 @@ Chance = Annotated[float, Within(0, 1, open_low=True, why="it is a probability")
 
 @checked
 def split_threshold(
-    time: Annotated[Numbers | float, COUNTED],
-    depth: Annotated[Numbers | float, Within(low=0)],
-    params: Params,
+    time: Annotated[Numbers | float, COUNTED], depth: Annotated[Numbers | float, Within(low=0)], params: Params
 ) -> Float[Numbers, "*n"]:
     """Return tau_h(t) = C^2 log(t/delta) rho^(-2h) / nu_1^2, the pulls at which a leaf at depth h is split in slot t.
 
@@ -213,9 +210,9 @@ def least_width(
 
     Source: Lemma 3.
     """
-    long = np.float64(num_rounds / regularization) ** 7 * num_layers**21.0 * np.log(width) ** 3
+    by_length = np.float64(num_rounds / regularization) ** 7 * num_layers**21.0 * np.log(width) ** 3
     inside = np.log(num_rounds * num_candidates * num_layers**2 / confidence)
-    return float(constant * max(long, regularization**-0.5 * num_layers**-1.5 * inside**1.5))
+    return float(constant * max(by_length, regularization**-0.5 * num_layers**-1.5 * inside**1.5))
 
 
 def _log_room(time: Amounts, params: Params) -> Amounts:

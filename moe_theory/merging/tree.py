@@ -42,14 +42,7 @@ from jaxtyping import Array, Bool, Float, Int, Key
 
 from moe_theory.core.numerics import Numbers, Scalar, array_namespace
 from moe_theory.merging import theory
-from moe_theory.merging.params import (
-    CYCLIC_SPLIT,
-    EFFECTIVE_SPLIT,
-    FILLED_POINT,
-    RANDOM_POINT,
-    Dims,
-    Params,
-)
+from moe_theory.merging.params import CYCLIC_SPLIT, EFFECTIVE_SPLIT, FILLED_POINT, RANDOM_POINT, Dims, Params
 from moe_theory.merging.weights import largest
 
 
@@ -115,13 +108,13 @@ def split_leaf(
     lower, upper, dimension = _halves(_read(tree.lower, row), _read(tree.upper, row), depth, uniforms[0], params)
     low_active = is_feasible(lower[0], upper[0])
     high_active = is_feasible(lower[1], upper[1]) | ~low_active  # if a box meets the simplex, one of its halves does
-    both = low_active & high_active
+    both_active = low_active & high_active
     has_room = ~jnp.all(tree.active)
-    happened = is_due & (has_room | ~both)
-    adds_row = happened & both
+    happened = is_due & (has_room | ~both_active)
+    adds_row = happened & both_active
 
-    place = jax.vmap(feasible_point, in_axes=(0, 0, None, 0))
-    points = place(lower, upper, params.point_rule, uniforms[1:].reshape(num_experts, 2).T)
+    feasible_points = jax.vmap(feasible_point, in_axes=(0, 0, None, 0))
+    points = feasible_points(lower, upper, params.point_rule, uniforms[1:].reshape(num_experts, 2).T)
     points = jax.vmap(truncated, in_axes=(0, None))(points, params.max_active)
     is_row = row & happened
     free = jnp.argmax(~tree.active).astype(jnp.int32)
@@ -131,7 +124,7 @@ def split_leaf(
         first = jnp.where(low_active, halves[0], halves[1])
         return _written(_written(old, is_row, first), is_new_row, halves[1])
 
-    missed = (happened & ~both).astype(jnp.int32)
+    num_missed = (happened & ~both_active).astype(jnp.int32)  # children that miss the simplex
     was_left_out = is_due & ~happened
     tree = Tree(
         lower=replaced(tree.lower, lower),
@@ -140,10 +133,11 @@ def split_leaf(
         depth=jnp.where(is_row | is_new_row, depth + 1, tree.depth),
         count=jnp.where(is_row | is_new_row, 0, jnp.where(row, count, tree.count)),
         active=tree.active | is_new_row,
-        inactive=tree.inactive + missed,
+        inactive=tree.inactive + num_missed,
         left_out=tree.left_out + was_left_out.astype(jnp.int32),
     )
-    return tree, Split(happened, jnp.where(adds_row, free, -1), dimension, was_left_out)
+    other_row = jnp.where(adds_row, free, -1)
+    return tree, Split(happened, other_row=other_row, dimension=dimension, was_left_out=was_left_out)
 
 
 def is_feasible(lower: Float[Numbers, "*n K"], upper: Float[Numbers, "*n K"]) -> Bool[Numbers, "*n"]:
@@ -221,8 +215,9 @@ def _halves(
 ) -> tuple[Float[Array, "2 K"], Float[Array, "2 K"], Int[Array, ""]]:
     num_experts = jnp.asarray(params.num_experts, jnp.int32)
     is_effective = jnp.asarray(params.split_rule) == EFFECTIVE_SPLIT
-    draws = jnp.minimum(jnp.floor(uniform * num_experts).astype(jnp.int32), num_experts - 1)
-    dimension = jnp.where(jnp.asarray(params.split_rule) == CYCLIC_SPLIT, jnp.remainder(depth, num_experts), draws)
+    random_dimension = jnp.minimum(jnp.floor(uniform * num_experts).astype(jnp.int32), num_experts - 1)
+    is_cyclic = jnp.asarray(params.split_rule) == CYCLIC_SPLIT
+    dimension = jnp.where(is_cyclic, jnp.remainder(depth, num_experts), random_dimension)
     # Effective splits leave boxes tight.
     dimension = jnp.where(is_effective, jnp.argmax(upper - lower).astype(jnp.int32), dimension)
     is_cut = jnp.arange(lower.shape[0]) == dimension

@@ -77,7 +77,7 @@ class NormSearch(NamedTuple):
     measured: GradientNorm | None  # of the candidate chosen
 
 
-def none_judged(form: Uncertainty, dims: Dims, num_candidates: int, params: Params) -> NormCache | None:
+def empty_cache(form: Uncertainty, dims: Dims, num_candidates: int, params: Params) -> NormCache | None:
     if form.measure is None:
         return None
     factors = _zeros(dims, num_candidates)
@@ -88,7 +88,7 @@ def none_judged(form: Uncertainty, dims: Dims, num_candidates: int, params: Para
     return NormCache(factors, norms, along)
 
 
-def at_most(before: NormCache, factors: Factors, params: Params) -> Float[Array, " C"]:
+def upper_bounds(before: NormCache, factors: Factors, params: Params) -> Float[Array, " C"]:
     """Return an upper bound on sqrt(g' Z^-1 g / w) of these gradients.
 
     With r = g - g_0 and in the norm of Z^-1, |g| <= |g_0| + |r|. g_0 only became shorter, because Z grows. No vector is
@@ -97,7 +97,7 @@ def at_most(before: NormCache, factors: Factors, params: Params) -> Float[Array,
     return jnp.sqrt(before.squared_norms) + jnp.sqrt(_squared_rest(before.factors, factors, params))
 
 
-def closer(before: NormCache, factors: Factors, params: Params) -> Float[Array, ""]:
+def closer_bound(before: NormCache, factors: Factors, params: Params) -> Float[Array, ""]:
     """Return a smaller bound for one candidate, |g_0|^2 + 2 r' Z^-1 g_0 + |r|^2, by the Z that measured g_0."""
     assert before.along is not None
     total = before.squared_norms + _squared_rest(before.factors, factors, params)
@@ -133,14 +133,22 @@ def best(
     measure = form.measure
 
     def approached(norms: Float[Array, " C"], is_close: Bool[Array, " C"], judged: NormCache) -> tuple[Array, ...]:
-
         def approach(carry: tuple[Array, ...]) -> tuple[Array, ...]:
             leader, norms, is_close = carry
-            norms = norms.at[leader].set(closer(_row(judged, leader), _row(factors, leader), params))
+            bound = closer_bound(_row(judged, leader), _row(factors, leader), params)
+            norms = norms.at[leader].set(bound)
             return leading(norms, wanted), norms, is_close.at[leader].set(True)
 
+        def is_leader_far(carry: tuple[Array, ...]) -> Array:
+            leader, _, is_close = carry
+            return ~is_close[leader]
+
         start = (leading(norms, wanted), norms, is_close)
-        return start if judged.along is None else lax.while_loop(lambda carry: ~carry[2][carry[0]], approach, start)
+        return start if judged.along is None else lax.while_loop(is_leader_far, approach, start)
+
+    def is_leader_unseen(carry: tuple[Any, ...]) -> Array:
+        leader, _, _, is_seen, _, _ = carry
+        return ~is_seen[leader]
 
     def measure_leader(carry: tuple[Any, ...]) -> tuple[Any, ...]:
         leader, norms, is_close, is_seen, judged, best_norm = carry
@@ -155,12 +163,9 @@ def best(
         return *approached(norms, is_close, judged), is_seen, judged, best_norm
 
     no_one = jnp.zeros(wanted.shape, bool)
-    start = approached(at_most(before, factors, params), no_one, before)
-    leader, norms, _, _, judged, best_norm = lax.while_loop(
-        lambda carry: ~carry[3][carry[0]],
-        measure_leader,
-        (*start, no_one, before, _unseen(form, memory, _row(factors, 0), params)),
-    )
+    approach_start = approached(upper_bounds(before, factors, params), no_one, before)
+    start = (*approach_start, no_one, before, _unseen(form, memory, _row(factors, 0), params))
+    leader, norms, _, _, judged, best_norm = lax.while_loop(is_leader_unseen, measure_leader, start)
     return leader, norms[leader], NormSearch(judged, best_norm)
 
 
@@ -358,7 +363,8 @@ def diagonal(dims: Dims) -> Uncertainty:
         squares = [
             jnp.square(outer)[:, None] * jnp.square(inner)[None, :] for outer, inner in zip(*factors, strict=True)
         ]
-        return Diagonal(tuple(a + square / dims.width for a, square in zip(memory.layers, squares, strict=True)))
+        pairs = zip(memory.layers, squares, strict=True)
+        return Diagonal(tuple(layer + square / dims.width for layer, square in pairs))
 
     def log_det(memory: Diagonal, params: Params) -> Float[Array, ""]:
         terms = [jnp.sum(jnp.log(layer / params.regularization)) for layer in memory.layers]
@@ -381,8 +387,8 @@ def _zeros(dims: Dims, count: int) -> Factors:
     return Factors(*(tuple(jnp.zeros((count, n), dtype) for n in length) for length in _lengths(dims)))
 
 
-def _loop(count: Int[Array, ""], most: int, body: Callable[[Any, Any], Any], carry: Any) -> Any:
-    """Run a `fori_loop` of `count` turns, at most `most`. If `most` is 1, the turn always runs."""
-    if most == 1:
+def _loop(count: Int[Array, ""], max_count: int, body: Callable[[Any, Any], Any], carry: Any) -> Any:
+    """Run a `fori_loop` of `count` turns, at most `max_count`. If that is 1, the turn always runs."""
+    if max_count == 1:
         return body(jnp.zeros((), jnp.int32), carry)
     return lax.fori_loop(jnp.zeros((), jnp.int32), count, body, carry)

@@ -213,15 +213,15 @@ def test_the_best_candidate_is_found_with_few_norms(name):
     def slot(memory, before, factors, values):
         place, norm, found = uncertainty.best(form, memory, before, factors, values, wanted, params)
         all_norms = jnp.sqrt(form.squared_norms(memory, factors, params))
-        bounds = [] if before is None else [uncertainty.at_most(before, factors, params)]
+        bounds = [] if before is None else [uncertainty.upper_bounds(before, factors, params)]
         if before is not None and before.along is not None:
-            bounds.append(jax.vmap(lambda *row: uncertainty.closer(*row, params))(before, factors))
+            bounds.append(jax.vmap(lambda *row: uncertainty.closer_bound(*row, params))(before, factors))
         one = jax.tree.map(lambda leaf: leaf[place], factors)
         return form.add(memory, one, found.measured, params), found.judged, (bounds, place, norm, all_norms)
 
     with jax.enable_x64(True):
         factors = jax.tree.map(lambda leaf: np.asarray(leaf)[np.arange(count) % CANDIDATES], slots(dims, 1)[1])
-        memory, before, measured = form.begin(params), uncertainty.none_judged(form, dims, count, params), []
+        memory, before, measured = form.begin(params), uncertainty.empty_cache(form, dims, count, params), []
         for time in range(num_slots):
             factors = jax.tree.map(lambda leaf: leaf + 0.01 * rng.standard_normal(leaf.shape), factors)
             if time % 5 == 0:
@@ -250,7 +250,7 @@ def test_bounds_of_a_network_that_has_diverged_end_the_search(name):
     dims = Dims(4, 3, 40, width=6)
     form, factors = uncertainty.named(name, dims), jax.tree.map(jnp.asarray, slots(dims, 1)[1])
     search = quickly(functools.partial(uncertainty.best, form))
-    arguments = form.begin(REGULARIZED), uncertainty.none_judged(form, dims, CANDIDATES, REGULARIZED), factors
+    arguments = form.begin(REGULARIZED), uncertainty.empty_cache(form, dims, CANDIDATES, REGULARIZED), factors
     for values, expected in (([0, 1, np.nan, np.inf, 2], 2), ([-np.inf] * CANDIDATES, 0)):
         found, _, _ = search(*arguments, jnp.asarray(values), jnp.asarray([True] * CANDIDATES), REGULARIZED)
         assert found == expected

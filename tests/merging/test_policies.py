@@ -11,7 +11,7 @@ import moe_theory as mt
 from moe_theory import merging
 from moe_theory.core.errors import DeclarationError, UnknownNameError
 from moe_theory.merging import network, policies
-from moe_theory.merging.online import checked, merge_online
+from moe_theory.merging.online import checked_feedback, merge_online
 from moe_theory.merging.params import Dims, Params, check_params
 from moe_theory.merging.policies import _random_weights, named
 from moe_theory.merging.rewards import Feedback
@@ -292,11 +292,11 @@ def test_rewards_that_are_none_are_refused():
         "not all 0": ([0.5, 0.5], [0, 0]),
         "must return": 0.5,
     }.items():
-        assert words in refuse("", checked, served, 2, 7)
+        assert words in refuse("", checked_feedback, served, 2, 7)
 
 
 def test_a_task_without_requests_may_have_any_reward():
-    np.testing.assert_array_equal(checked(([np.nan, 0.25], [0, 4]), 2, 1).rewards, [0, 0.25])
+    np.testing.assert_array_equal(checked_feedback(([np.nan, 0.25], [0, 4]), 2, 1).rewards, [0, 0.25])
 
 
 def test_what_cannot_be_run_is_refused_before_the_first_slot():

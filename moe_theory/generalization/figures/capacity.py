@@ -40,16 +40,17 @@ def compute(setup: plot.Setup) -> xr.Dataset:
     settings = {names[place]: (DIMS, values) for place, values in params.items()}
     gaps = best_gaps(settings, setup.rounds, setup.replicates, setup.seed, progress=setup.progress, words=setup.name)
     router = linear_router(DIMS)
-    parts = [Cell(names[place], router, values, 1) for place, values in params.items()]
-    runs = run_cells(parts, INSTANCES * setup.replicates, seed=setup.seed, progress=setup.progress, what=setup.name)
-    lone = float(np.mean(shown(next(iter(runs.values())), "lone")))
+    cells = [Cell(names[place], router, values, num_rounds=1) for place, values in params.items()]
+    runs = run_cells(cells, INSTANCES * setup.replicates, seed=setup.seed, progress=setup.progress, what=setup.name)
+    any_run = next(iter(runs.values()))  # one expert's capacity depends on neither W nor k
+    lone = float(np.mean(shown(any_run, "lone")))
     fitted = by_inclusion(np.array([[gaps[names[norm, active]] for active in ACTIVE] for norm in NORMS]))
     routed = np.array([[shown(runs[names[norm, active]], "routed") for active in ACTIVE] for norm in NORMS])
     squares = [[np.mean(shown(runs[names[norm, active]], "mean_square_gate")) for active in ACTIVE] for norm in NORMS]
     growth = np.asarray(theory.sparsity_term(DIMS.max_experts, np.array(ACTIVE)))
     growth = growth / theory.sparsity_term(DIMS.max_experts, 1)
     variables = roles.ArtistStyle()
-    for name, samples in (("fixed", routed / lone), ("learned", 2 * fitted / lone)):
+    for name, samples in (("fixed", routed / lone), ("learned", 2 * fitted / lone)):  # twice: see `best_gaps`
         across = plot.across_replicates(samples)
         variables |= {
             name: (("norm", "active"), across["mean"]),

@@ -9,13 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
 from moe_theory import plot
+from moe_theory.core.system import fields
 from moe_theory.generalization import corrected
 from moe_theory.generalization.complexity import constants, natarajan
 from moe_theory.generalization.experiments import theorem_1_at
-from moe_theory.generalization.instances import State, cells, learned_cells
+from moe_theory.generalization.instances import cells, learned_cells
 from moe_theory.generalization.model import LIPSCHITZ, Dims
 from moe_theory.plot import roles
 from moe_theory.runs import Cell
@@ -29,12 +30,19 @@ class Case(NamedTuple):
     is_growing: bool = False  # whether `num_experts` is a number per sample
 
 
-TENS = (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
-POWERS = (256, 1024, 4096, 16384, 65536, 131072, 262144, 524288)  # multiples of T, for even cells
+ROUND_NUMBERS = (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
+MULTIPLES = (256, 1024, 4096, 16384, 65536, 131072, 262144, 524288)  # of T, for even cells
 CASES: dict[str, Case] = {
-    "growing": Case(r"(a) fixed router, $T = 10\,m$", False, TENS, 10, True),
-    "fixed": Case("(b) fixed router, $T = 5000$", False, (*TENS, 20000, 50000, 100000), 5000),
-    "learned": Case("(c) learned router, $T = 64$", True, POWERS, 64),
+    "growing": Case(
+        r"(a) fixed router, $T = 10\,m$", is_learned=False, samples=ROUND_NUMBERS, num_experts=10, is_growing=True
+    ),
+    "fixed": Case(
+        "(b) fixed router, $T = 5000$",
+        is_learned=False,
+        samples=(*ROUND_NUMBERS, 20000, 50000, 100000),
+        num_experts=5000,
+    ),
+    "learned": Case("(c) learned router, $T = 64$", is_learned=True, samples=MULTIPLES, num_experts=64),
 }
 BOUNDS = {  # with the class's d_N, with d_N = 1 where it is 0, and the corrected bound
     "printed": (roles.PRINTED, "Theorem 1, $d_N$ = 0; (c) $d_N$ of linear routers"),
@@ -46,15 +54,11 @@ COORDINATES = 2  # B's router sees an input's own coordinate and a constant
 CROSSING = roles.PRINTED_MARK(marker="o", markersize=6, markeredgewidth=1.3, zorder=5)
 
 
-def observe(state: State, info: Any) -> Float[Array, ""]:
-    del state
-    return info.gap
-
-
 def compute(setup: plot.Setup, names: Sequence[str] = tuple(CASES)) -> xr.Dataset:
     cases = {name: CASES[name] for name in names}
     length = setup.rounds
-    places = max(len(case.samples) for case in cases.values())
+    observe = fields("info.gap")
+    num_places = max(len(case.samples) for case in cases.values())
     cells_of_cases = []
     for name, case in cases.items():
         for samples in case.samples:
@@ -67,14 +71,15 @@ def compute(setup: plot.Setup, names: Sequence[str] = tuple(CASES)) -> xr.Datase
                 dims = Dims(experts_of(case, padded), 1, padded)
                 system = cells(dims)
             params = _params(setup, case, samples)
-            cells_of_cases.append(Cell(f"{name}, m = {samples}", system, params, length, length, observe=observe))
+            name_of_cell = f"{name}, m = {samples}"
+            cells_of_cases.append(Cell(name_of_cell, system, params, length, record_every=length, observe=observe))
     runs = setup.run(cells_of_cases)
 
     def values_of(name: str) -> plot.Values:
         case = CASES[name]
         rows = []
         for samples in case.samples:
-            gaps = plot.across_replicates(runs[f"{name}, m = {samples}"].records[0])
+            gaps = plot.across_replicates(runs[f"{name}, m = {samples}"].records.gap[0])
             rows.append(
                 {"samples": samples, "experts": experts_of(case, samples)} | gaps | bounds_of(setup, case, samples)
             )
@@ -83,10 +88,10 @@ def compute(setup: plot.Setup, names: Sequence[str] = tuple(CASES)) -> xr.Datase
         crossings["printed_crossing"] = first_crossing(setup, case, "printed", columns["mean"])
         if not case.is_learned:
             crossings["granted_crossing"] = first_crossing(setup, case, "granted", columns["mean"])
-        missing = (0, places - len(case.samples))
-        return {key: np.pad(column, missing, constant_values=np.nan) for key, column in columns.items()} | crossings
+        padding = (0, num_places - len(case.samples))
+        return {key: np.pad(column, padding, constant_values=np.nan) for key, column in columns.items()} | crossings
 
-    return plot.over(values_of, {"place": np.arange(places)}, case=names)
+    return plot.over(values_of, {"place": np.arange(num_places)}, case=names)
 
 
 def experts_of(case: Case, num_samples: int) -> int:
@@ -109,11 +114,13 @@ def bounds_of(setup: plot.Setup, case: Case, num_samples: int) -> dict[str, floa
     patterns = 0.0
     if case.is_learned:
         router = "linear"
-        norm = np.sqrt(num_samples / num_experts)
+        norm = np.sqrt(num_samples / num_experts)  # as in `learned_cells`
         rademacher = norm / np.sqrt(num_samples)
         patterns = corrected.log_mask_patterns(num_experts, 1, num_samples, COORDINATES)
     printed = theorem_1_at(params, rademacher, router, COORDINATES)
-    granted = np.nan if case.is_learned else theorem_1_at(params, rademacher, router, COORDINATES, 1.0)
+    granted = np.nan
+    if not case.is_learned:
+        granted = theorem_1_at(params, rademacher, router, COORDINATES, least_natarajan=1.0)
     complexity = corrected.product_complexity(num_experts, num_samples, norm)
     holds = corrected.uniform(complexity, patterns, num_samples, LIPSCHITZ, float(params.delta))
     return {"printed": printed, "granted": granted, "repaired": float(holds)}
@@ -131,12 +138,12 @@ def first_crossing(setup: plot.Setup, case: Case, bound: str, means: Float[np.nd
     high = case.samples[-1]
     if excess(high) >= 0 or excess(low) < 0:
         return float("nan")
-    return float(bisect.bisect_left(range(high + 1), True, low + 1, high, key=lambda size: excess(size) < 0))
+    return float(bisect.bisect_left(range(high + 1), True, lo=low + 1, hi=high, key=lambda size: excess(size) < 0))
 
 
 def caption_words(data: xr.Dataset) -> dict[str, float]:
-    learned = CASES["learned"].num_experts
-    return {"dimension": natarajan("linear", learned, 1, COORDINATES, data.attrs["reading"])}
+    num_experts = CASES["learned"].num_experts
+    return {"dimension": natarajan("linear", num_experts, 1, COORDINATES, reading=data.attrs["reading"])}
 
 
 @plot.figure(
@@ -198,15 +205,8 @@ def _draw_crossings(panel: plot.Axes, selection: xr.Dataset) -> None:
 def overview_curves(setup: plot.Setup) -> plot.Curves:
     """Return the gap of a fixed router with ten experts per sample, (23) and its correction."""
     overview_setup = picture.setup(setup.reading, setup.replicates, setup.seed, setup.progress)
-    selection = compute(overview_setup, ["growing"]).sel(case="growing").dropna("place", subset=["samples"])
-    columns = (
-        selection.samples,
-        selection["mean"],
-        selection.low,
-        selection.high,
-        selection.printed,
-        selection.repaired,
-    )
+    data = compute(overview_setup, ["growing"]).sel(case="growing").dropna("place", subset=["samples"])
+    columns = (data.samples, data["mean"], data.low, data.high, data.printed, data.repaired)
     return plot.Curves(*(column.values for column in columns))
 
 

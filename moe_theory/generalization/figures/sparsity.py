@@ -24,17 +24,14 @@ CURVES = {
     "binomial": (roles.PRINTED_TOO, "Theorem 1, (22)"),
     "repaired": (roles.RIGHT, "what holds"),
 }
-OWN = {  # with the class's d_N at this k
+AT_EACH_K = {  # with the class's d_N at this k
     "printed_own": (roles.PRINTED_MARK(marker="s", markersize=5), "(23), $d_N$ at this $k$"),
-    "binomial_own": (
-        roles.PRINTED_MARK(marker="o", markersize=3, markerfacecolor="C1"),
-        "(22), $d_N$ at this $k$",
-    ),
+    "binomial_own": (roles.PRINTED_MARK(marker="o", markersize=3, markerfacecolor="C1"), "(22), $d_N$ at this $k$"),
 }
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    complexities = {
+    dimensions_of = {
         number: [natarajan("linear", number, k, NUM_FEATURES, setup.reading.name) for k in range(1, number + 1)]
         for number in EXPERTS
     }
@@ -42,8 +39,8 @@ def compute(setup: plot.Setup) -> xr.Dataset:
     def bounds_of(num_experts: int, active: int) -> dict[str, float]:
         if active > num_experts:
             return {}
-        dimensions = complexities[num_experts]
-        return _bounds_of(setup, num_experts, active, max(dimensions), dimensions[active - 1])
+        dimensions = dimensions_of[num_experts]
+        return _bounds_of(setup, num_experts, active, largest=max(dimensions), at_this_k=dimensions[active - 1])
 
     data = plot.over(bounds_of, experts=EXPERTS, active=np.arange(1, max(EXPERTS) + 1))
     params = setup.params()
@@ -51,19 +48,21 @@ def compute(setup: plot.Setup) -> xr.Dataset:
 
 
 def _bounds_of(
-    setup: plot.Setup, num_experts: int, num_active: int, fixed: float, complexity: float
+    setup: plot.Setup, num_experts: int, num_active: int, largest: float, at_this_k: float
 ) -> dict[str, float]:
+    """Return the corrected bound, and Theorem 1 with d_N `largest` and `at_this_k`."""
     params = setup.params(num_experts=num_experts, num_active=num_active, num_samples=NUM_SAMPLES)
     norm = float(params.expert_norm)
     delta = float(params.delta)
 
     def printed(form: Any, dimension: float) -> float:
+        sizes = (num_experts, num_active, NUM_SAMPLES)
         radius = norm / np.sqrt(NUM_SAMPLES)
-        return float(theory.theorem_1(num_experts, num_active, NUM_SAMPLES, radius, dimension, LIPSCHITZ, delta, form))
+        return float(theory.theorem_1(*sizes, radius, dimension, lipschitz=LIPSCHITZ, delta=delta, form=form))
 
-    curves = {form: printed(form, fixed) for form in theory.FORMS}
+    curves = {form: printed(form, largest) for form in theory.FORMS}
     curves["repaired"] = corrected_bounds_at(params, NUM_FEATURES).best
-    return curves | {f"{form}_own": printed(form, complexity) for form in theory.FORMS} | {"natarajan": complexity}
+    return curves | {f"{form}_own": printed(form, at_this_k) for form in theory.FORMS} | {"natarajan": at_this_k}
 
 
 def caption_words(data: xr.Dataset) -> dict[str, str]:
@@ -102,7 +101,7 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
         panel.set_ylim(0, 1.06 * float(selection[list(CURVES)].to_array().max()))
         panel.set_xticks([1, *(num_experts * share // 4 for share in (1, 2, 3, 4))])
         is_smaller = selection.natarajan.values < float(selection.natarajan.max())
-        for part, looks in ((selection, CURVES), (selection.isel(active=is_smaller), OWN)):
+        for part, looks in ((selection, CURVES), (selection.isel(active=is_smaller), AT_EACH_K)):
             for name, (role, label) in looks.items():
                 panel.plot(part.active, part[name], clip_on=False, **role, label=label)
     plot.legend(canvas, 5)

@@ -113,15 +113,9 @@ def _label_cells(panel: plot.Axes, ratios: np.ndarray) -> None:
     for (row, column), ratio in np.ndenumerate(ratios):
         if np.isnan(ratio):
             continue
-        colour = "black"
-        if ratio < middle:
-            colour = "white"
-        text = f"{ratio:.1f}"
-        if ratio < 10:
-            text = f"{ratio:.2f}"
-        weight = "normal"
-        if ratio < 1:
-            weight = "bold"
+        colour = "white" if ratio < middle else "black"
+        text = f"{ratio:.2f}" if ratio < 10 else f"{ratio:.1f}"
+        weight = "bold" if ratio < 1 else "normal"
         panel.text(column, row, text, ha="center", va="center", color=colour, weight=weight)
         if ratio < 1:
             panel.add_patch(Rectangle((column - 0.47, row - 0.47), 0.94, 0.94, **VIOLATED))

@@ -17,27 +17,30 @@ FEW_EXPERTS = EXPERTS[::4]
 # By number of layers, shares of the norm that fits all labels at which the corrected bound is below 1/2. Two layers
 # compute B v.x as sqrt(2 B) (v, -v)/sqrt(2) behind the units v.x and -v.x, |v| = 1, so that F_1 F_2 = 2 B.
 SHARES = {1: 0.25, 2: 0.05}
-
+LABELS = [f"T = {experts}" for experts in EXPERTS]
+BY_EXPERTS = dataclasses.replace(FORMULA, abscissa=EXPERTS)
 
 COROLLARY_4 = statement("corollary-4", module=__name__)
 
 
-@COROLLARY_4.charitable(
-    "corollary-4",
-    dataclasses.replace(FORMULA, abscissa=EXPERTS),
-    limit_rate(at_most=0.0),
-    labels=[f"T = {experts}" for experts in EXPERTS],
-    instead="corollary-4.norms",
-)
+@COROLLARY_4.charitable("corollary-4", BY_EXPERTS, limit_rate(at_most=0.0), labels=LABELS, instead="corollary-4.norms")
 def ratio_to_bound(run) -> np.ndarray:
     ratios = []
     for experts in EXPERTS:
         samples = float(experts) ** 5
         radius = (samples / experts) ** 0.5
-        norms = {"feature_norm": 1.0, "operator_norms": [radius], "row_norms": [radius]}
-        parameters = experts * experiments.LEARNED_FEATURES
-        arguments = {**norms, "num_parameters": parameters, "lipschitz": LIPSCHITZ, "delta": delta_of(run)}
-        ratios.append(learned_gap(experts, samples) / theory.corollary_4(experts, 1, samples, **arguments))
+        bound = theory.corollary_4(
+            experts,
+            1,
+            samples,
+            feature_norm=1.0,
+            operator_norms=[radius],
+            row_norms=[radius],
+            num_parameters=experts * experiments.LEARNED_FEATURES,
+            lipschitz=LIPSCHITZ,
+            delta=delta_of(run),
+        )
+        ratios.append(learned_gap(experts, samples) / bound)
     return alike(run, ratios)
 
 
@@ -48,9 +51,9 @@ def corrected_bounds(run) -> np.ndarray:
         for experts in FEW_EXPERTS:
             samples = float(experts) ** 5
             radius = share * (samples / experts) ** 0.5
-            norms = [radius] if layers == 1 else [(2 * radius) ** 0.5] * 2
+            norms = [radius] if layers == 1 else [(2 * radius) ** 0.5] * 2  # of one layer, or of two equal ones
             rho = corrected.network_complexity(experts, 1, samples, norms)
-            patterns = corrected.log_network_patterns(experts, 1, int(samples), experiments.LEARNED_FEATURES, ())
+            patterns = corrected.log_network_patterns(experts, 1, int(samples), experiments.LEARNED_FEATURES, widths=())
             bounds.append(corrected.uniform(rho, patterns, samples, LIPSCHITZ, delta_of(run)))
     return alike(run, bounds)
 

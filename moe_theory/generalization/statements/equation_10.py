@@ -12,13 +12,15 @@ GAPS = {
     experts: [gap for gap in gaps if theory.ghost_factor(FEW_CELL_SAMPLES, gap) >= 1 - 2 * MOST_DOUBT]
     for experts, gaps in CELL_GAPS.items()
 }
+RUNS = experiments.FEW_CELLS.over("num_experts", *GAPS)
+LABELS = [f"T = {experts}, gap {gap}" for experts, gaps in GAPS.items() for gap in gaps]
 
 
 def gaps_of(run) -> np.ndarray:
     return np.array(GAPS[int(run.params.num_experts)])
 
 
-@ranged(0, 2)
+@ranged(low=0, high=2)
 def twice_beyond_half(run) -> np.ndarray:
     return 2 * is_beyond(run, "paired_gap", gaps_of(run) / 2)
 
@@ -30,12 +32,7 @@ def is_little_doubt(dims, run) -> bool:
 EQUATION_10 = statement("equation-10", module=__name__, holds={**HOLDS, "little-doubt": is_little_doubt})
 
 
-@EQUATION_10.charitable(
-    "equation-10.ghost-sampling",
-    experiments.FEW_CELLS.over("num_experts", *GAPS),
-    bound(at_most=twice_beyond_half),
-    labels=[f"T = {experts}, gap {gap}" for experts, gaps in GAPS.items() for gap in gaps],
-)
-@ranged(0, 1)
+@EQUATION_10.charitable("equation-10.ghost-sampling", RUNS, bound(at_most=twice_beyond_half), labels=LABELS)
+@ranged(low=0, high=1)
 def is_beyond_gap(run) -> np.ndarray:
     return is_beyond(run, "gap", gaps_of(run))

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from moe_theory.generalization import experiments
-from moe_theory.generalization.experiments import CLASSES, LONE_POINT, LONE_SAMPLES, every, shown
+from moe_theory.generalization.experiments import CLASSES, LONE_POINT, LONE_SAMPLES, all_cells, shown
 from moe_theory.generalization.instances import NUM_INPUTS, NUM_LONE
 from moe_theory.generalization.statements.setting import statement
 from moe_theory.verification.claim import excess
@@ -18,7 +18,7 @@ EQUATION_15 = statement("equation-15", module=__name__)
 
 @EQUATION_15.charitable(
     "equation-15.sample-dependent-masks",
-    every(LONE_POINT),
+    all_cells(LONE_POINT),
     probability(at_most=2 * NUM_LONE_MASKS * 2 * LONE_SAMPLES * NUM_LONE / NUM_INPUTS),
     instead="equation-15.centred-massart",
 )
@@ -26,7 +26,7 @@ def has_gap(run) -> np.ndarray:
     return shown(run, "gap") >= NUM_LONE / LONE_SAMPLES
 
 
-@EQUATION_15.replacement("equation-15.centred-massart", every(CLASSES), experiments.TO_ROUNDING)
+@EQUATION_15.replacement("equation-15.centred-massart", all_cells(CLASSES), experiments.TO_ROUNDING)
 def massart_excess(run) -> np.ndarray:
     masks, _, samples = experiments.sizes_of(run.params)
     spread = math.sqrt(math.log(masks) / (2 * samples))

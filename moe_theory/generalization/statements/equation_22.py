@@ -12,6 +12,7 @@ from moe_theory.generalization.statements.setting import statement
 from moe_theory.verification.statement import alike
 
 COMPUTED = dataclasses.replace(FORMULA, labels=("T up to 64",))
+RADEMACHER = 0.1  # R_m(H)
 
 EQUATION_22 = statement("equation-22", module=__name__)
 EQUATION_23 = statement("equation-23", module=__name__)
@@ -19,14 +20,14 @@ EQUATION_23 = statement("equation-23", module=__name__)
 
 @functools.cache
 def sparsity_grid() -> dict[str, np.ndarray]:
-    """(22) and (23) for all k <= T <= 64, m and d_N, and the log patterns that (22) is solved from (sizes, m, d_N)."""
+    """(22) and (23) for all k <= T <= 64, m and d_N, and the log patterns from which (22) follows (sizes, m, d_N)."""
     sizes = range(1, 65)
     pairs = np.array([(experts, active) for experts, active in itertools.product(sizes, sizes) if active <= experts])
     experts, active = pairs.T[:, :, None, None]
     samples = np.array([10, 1000, 10**6])[:, None]
     dimensions = np.array([1, 10, 1000])
     values = {
-        form: np.asarray(theory.theorem_1(experts, active, samples, 0.1, dimensions, form=form))
+        form: np.asarray(theory.theorem_1(experts, active, samples, RADEMACHER, dimensions, form=form))
         for form in theory.FORMS
     }
     patterns = np.asarray(theory.equation_16(experts, active, samples, dimensions))
@@ -36,7 +37,7 @@ def sparsity_grid() -> dict[str, np.ndarray]:
 @EQUATION_22.charitable("equation-22.inversion", COMPUTED, EXACTLY)
 def inversion_error(run) -> np.ndarray:
     grid = sparsity_grid()
-    mean = 2 * 0.1
+    mean = 2 * RADEMACHER
     delta = 0.05
     exponent = 2 * grid["samples"] * (grid["binomial"] / 2 - mean) ** 2
     needed = np.log(4 / delta) + grid["patterns"]
@@ -49,13 +50,13 @@ def binomial_excess(run) -> np.ndarray:
     return alike(run, np.max(grid["binomial"] - grid["printed"]).clip(0))
 
 
-def largest_drop(most: float) -> float:
-    """Largest relative fall of (22) from k - 1 to k, for k up to `most` T."""
+def largest_drop(largest_share: float) -> float:
+    """Largest relative fall of (22) from k - 1 to k, for k up to `largest_share` T."""
     grid = sparsity_grid()
     experts, active = grid["pairs"].T
     before = grid["binomial"][:-1]
     after = grid["binomial"][1:]
-    is_next = (experts[1:] == experts[:-1]) & (active[1:] <= most * experts[1:])
+    is_next = (experts[1:] == experts[:-1]) & (active[1:] <= largest_share * experts[1:])
     return float(np.max(np.where(is_next[:, None, None], (before - after) / before, 0)))
 
 

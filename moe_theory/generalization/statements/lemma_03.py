@@ -3,7 +3,7 @@
 import numpy as np
 
 from moe_theory.generalization import experiments, theory
-from moe_theory.generalization.experiments import NETWORKS, ROUTER_SAMPLES, cell_name, every, shows
+from moe_theory.generalization.experiments import NETWORKS, ROUTER_SAMPLES, all_cells, cell_name, shown
 from moe_theory.generalization.statements.setting import statement
 from moe_theory.verification.statement import bound, constant, equality, ranged
 
@@ -16,11 +16,13 @@ LEMMA_3 = statement("lemma-3", module=__name__)
 @constant
 def ball_bound(run) -> float:
     norm = float(run.params.expert_norm)
-    return float(theory.lemma_3(ROUTER_SAMPLES, 1.0, [norm], [norm]))
+    return float(theory.lemma_3(ROUTER_SAMPLES, feature_norm=1.0, operator_norms=[norm], row_norms=[norm]))
 
 
-LEMMA_3.charitable("lemma-3.one-layer", LONE_EXPERT, bound(at_most=ball_bound), labels=LABELS)(shows("lone"))
-LEMMA_3.ours("lemma-3.one-layer-is-tight", LONE_EXPERT, equality(ball_bound, margin=0.05), labels=LABELS)(shows("lone"))
+@LEMMA_3.ours("lemma-3.one-layer-is-tight", LONE_EXPERT, equality(ball_bound, margin=0.05), labels=LABELS)
+@LEMMA_3.charitable("lemma-3.one-layer", LONE_EXPERT, bound(at_most=ball_bound), labels=LABELS)
+def complexity_of_one_expert(run) -> np.ndarray:
+    return shown(run, "lone")
 
 
 @constant
@@ -28,10 +30,10 @@ def network_bound(run) -> float:
     """Lemma 3 for two layers with Frobenius norms of at most B. Row norms of the first sum to at most sqrt(width) B."""
     norm = float(run.params.expert_norm)
     row_norms = [experiments.NETWORK_WIDTH**0.5 * norm, norm]
-    return float(theory.lemma_3(int(run.params.num_samples), 1.0, [norm, norm], row_norms))
+    return float(theory.lemma_3(int(run.params.num_samples), 1.0, operator_norms=[norm, norm], row_norms=row_norms))
 
 
-@LEMMA_3.charitable("lemma-3.two-layers", every(NETWORKS), bound(at_most=network_bound))
-@ranged(-1, 1)
+@LEMMA_3.charitable("lemma-3.two-layers", all_cells(NETWORKS), bound(at_most=network_bound))
+@ranged(low=-1, high=1)
 def reached_complexity(run) -> np.ndarray:
     return -2 * run.records.loss.min(axis=0).astype(np.float64)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from moe_theory.generalization import experiments, theory
-from moe_theory.generalization.experiments import CELLS, FITS, LINEAR_ROUTER, cell_name, gap_of, shows
+from moe_theory.generalization.experiments import CELLS, FITS, LINEAR_ROUTER, cell_name, gap_of, measure_of
 from moe_theory.generalization.statements.setting import statement
 from moe_theory.runs import Run
 from moe_theory.verification.claim import Runs, Selection
@@ -19,8 +19,9 @@ FEW_OF_MANY = (1, 2, 4, 8, 16, 32, 64)  # k
 FIT_ACTIVE = (1, 2, 4, 8)
 FIT_SAMPLES = 128
 FIT_EXPERTS = 8
-ANY = Selection(experiments.COIN, (cell_name(m=experiments.COIN_SAMPLES[0]),), is_computed=True)
-FLAT = identity(within=1e-12)
+ANY_RUN = Selection(experiments.COIN, cells=(cell_name(m=experiments.COIN_SAMPLES[0]),), is_computed=True)
+BY_ACTIVE = dataclasses.replace(ANY_RUN, abscissa=FEW_OF_MANY)
+TO_ROUNDING = identity(within=1e-12)
 
 TERM = statement("remark-term", module=__name__)
 FEWER_ACTIVE = statement("remark-fewer-active", module=__name__)
@@ -33,50 +34,42 @@ def largest_over_sizes(fall: Callable[[np.ndarray], np.ndarray]) -> float:
     return max(float(np.max(fall(term), initial=0.0)) for term in terms)
 
 
-@TERM.charitable("remark.monotone", ANY, FLAT, labels=["largest fall"])
+@TERM.charitable("remark.monotone", ANY_RUN, TO_ROUNDING, labels=["largest fall"])
 def largest_fall(run) -> np.ndarray:
     return alike(run, largest_over_sizes(lambda term: -np.diff(term)))
 
 
-@TERM.literal(
-    "remark.factor-k",
-    dataclasses.replace(ANY, abscissa=FEW_OF_MANY),
-    rate(at_least=1.0),
-    instead="remark.factor-root-k",
-)
+@TERM.literal("remark.factor-k", BY_ACTIVE, rate(at_least=1.0), instead="remark.factor-root-k")
 def term_of_few(run) -> np.ndarray:
     return alike(run, theory.sparsity_term(MANY, np.array(FEW_OF_MANY)))
 
 
-@TERM.replacement("remark.factor-root-k", ANY, FLAT, labels=["largest excess"])
+@TERM.replacement("remark.factor-root-k", ANY_RUN, TO_ROUNDING, labels=["largest excess"])
 def largest_excess(run) -> np.ndarray:
     return alike(run, largest_over_sizes(lambda term: term - np.sqrt(np.arange(1, len(term) + 1)) * term[0]))
 
 
-def each_of(cells: Sequence[str], measure: Callable[[Run], np.ndarray]) -> Callable[[Runs], np.ndarray]:
+def for_each(cells: Sequence[str], measure: Callable[[Run], np.ndarray]) -> Callable[[Runs], np.ndarray]:
     return lambda runs: np.stack([measure(runs[cell]) for cell in cells])
 
 
-STEPS = list(itertools.pairwise(experiments.ROUTER_ACTIVE))
-PLACES = list(itertools.product(experiments.ROUTER_NORMS, STEPS))
-FEWER = [experiments.router_name(experiments.SPARSE_EXPERTS, few, norm) for norm, (few, _) in PLACES]
-MORE = [experiments.router_name(experiments.SPARSE_EXPERTS, more, norm) for norm, (_, more) in PLACES]
-LABELS = [f"k = {few} and {more}, W = {norm:g}" for norm, (few, more) in PLACES]
-FEWER_ACTIVE.literal(
-    "remark.fewer-experts",
-    LINEAR_ROUTER,
-    ordering(below=each_of(MORE, shows("routed"))),
-    labels=LABELS,
-    instead="remark.more-experts",
-)(each_of(FEWER, shows("routed")))
-FEWER_ACTIVE.replacement(
-    "remark.more-experts", LINEAR_ROUTER, ordering(below=each_of(FEWER, shows("routed"))), labels=LABELS
-)(each_of(MORE, shows("routed")))
-
+NEIGHBOURS = list(itertools.pairwise(experiments.ROUTER_ACTIVE))
+PAIRS = list(itertools.product(experiments.ROUTER_NORMS, NEIGHBOURS))
+FEWER = [experiments.router_name(experiments.SPARSE_EXPERTS, few, norm) for norm, (few, _) in PAIRS]
+MORE = [experiments.router_name(experiments.SPARSE_EXPERTS, more, norm) for norm, (_, more) in PAIRS]
+LABELS = [f"k = {few} and {more}, W = {norm:g}" for norm, (few, more) in PAIRS]
+with_fewer = for_each(FEWER, measure_of("routed"))
+with_more = for_each(MORE, measure_of("routed"))
+test_printed_order = FEWER_ACTIVE.literal(
+    "remark.fewer-experts", LINEAR_ROUTER, ordering(below=with_more), labels=LABELS, instead="remark.more-experts"
+)
+test_printed_order(with_fewer)
+test_reverse = FEWER_ACTIVE.replacement("remark.more-experts", LINEAR_ROUTER, ordering(below=with_fewer), labels=LABELS)
+test_reverse(with_more)
 
 FEWER_ACTIVE.also("remark.monotone", role="step")
-NEAR = 1.0  # the router's coordinate
-FAR = 100.0  # the router's coordinate
+NEAR = 1.0  # smaller coordinate of an input
+FAR = 100.0  # larger one
 WEIGHTS = np.geomspace(1e-3, 1e3, 2001)
 
 
@@ -86,7 +79,9 @@ def gap_of_two_samples(num_active: int) -> float:
     Experts are +1 or -1. With k = 1 there are only constants, as all coordinates have one sign, and k = 2 adds tanh(v x
     / 2). The supremum over `WEIGHTS` is a lower bound.
     """
-    distance = 0.0 if num_active == 1 else float(np.max(np.tanh(WEIGHTS * FAR / 2) - np.tanh(WEIGHTS * NEAR / 2)))
+    distance = 0.0
+    if num_active == 2:
+        distance = float(np.max(np.tanh(WEIGHTS * FAR / 2) - np.tanh(WEIGHTS * NEAR / 2)))
     return (1 / 2) * (1 / 2) + (1 / 2) * (1 / 2) * distance / 4  # equal labels; different labels and coordinates
 
 
@@ -103,20 +98,21 @@ def gap_of_one(run) -> np.ndarray:
 # Training finds these gaps, not the supremum. At large norms there is no order, because every k can do what k = 1 can.
 for name, norm in zip(("tame", "middling"), experiments.FIT_NORMS[:2], strict=True):
     cells = [cell_name(T=FIT_EXPERTS, k=number, m=FIT_SAMPLES, W=norm) for number in FIT_ACTIVE]
-    FEWER_ACTIVE.literal(
+    test_learned_order = FEWER_ACTIVE.literal(
         f"remark.fewer-experts-learned-{name}",
         FITS,
-        ordering(below=each_of(cells[1:], gap_of)),
+        ordering(below=for_each(cells[1:], gap_of)),
         labels=[f"k = {few} and {many}" for few, many in itertools.pairwise(FIT_ACTIVE)],
         instead="remark.more-experts",
-    )(each_of(cells[:-1], gap_of))
+    )
+    test_learned_order(for_each(cells[:-1], gap_of))
 
 MORE_EXPERTS = statement("remark-more-experts", module=__name__)
 SAMPLES = experiments.GROWING_SAMPLES[-1]
 GROWING = CELLS.over({cell_name(T=number, m=SAMPLES): number for number in experiments.GROWING_EXPERTS})
 
 
-@MORE_EXPERTS.charitable("remark.log-term", ANY, FLAT, labels=["largest excess"])
+@MORE_EXPERTS.charitable("remark.log-term", ANY_RUN, TO_ROUNDING, labels=["largest excess"])
 def largest_excess_over_logarithm(run) -> np.ndarray:
     sizes = np.arange(1, LARGEST + 1)
     num_active, num_experts = (grid[np.triu_indices(LARGEST)] for grid in np.meshgrid(sizes, sizes, indexing="ij"))
@@ -126,7 +122,7 @@ def largest_excess_over_logarithm(run) -> np.ndarray:
 
 @MORE_EXPERTS.literal("remark.log-experts", GROWING, rate(at_most=0.0), instead="remark.root-experts")
 def complexity_over_logarithm(run) -> np.ndarray:
-    return shows("masked")(run) / (1 + np.log(int(run.params.num_experts)))
+    return measure_of("masked")(run) / (1 + np.log(int(run.params.num_experts)))
 
 
-MORE_EXPERTS.replacement("remark.root-experts", GROWING, rate(equal=0.5, margin=0.05))(shows("masked"))
+MORE_EXPERTS.replacement("remark.root-experts", GROWING, rate(equal=0.5, margin=0.05))(measure_of("masked"))

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from moe_theory.generalization import complexity, corrected, experiments, theory
-from moe_theory.generalization.experiments import CELLS, NATURAL, cell_name, delta_of, every, gap_of
+from moe_theory.generalization.experiments import CELLS, NATURAL, all_cells, cell_name, delta_of, gap_of
 from moe_theory.generalization.model import LIPSCHITZ
 from moe_theory.generalization.statements.setting import statement
 from moe_theory.generalization.theory import Real
@@ -31,7 +31,7 @@ THEOREM_1 = statement("theorem-1", module=__name__)
 
 def constants_bound(run, router: str = "fixed", least_natarajan: float = GRANTED) -> float:
     rademacher = complexity.constants(int(run.params.num_samples))
-    return experiments.theorem_1_at(run.params, rademacher, router, 1, least_natarajan)
+    return experiments.theorem_1_at(run.params, rademacher, router, num_features=1, least_natarajan=least_natarajan)
 
 
 def linear_bound(num_features: int) -> Bound:
@@ -50,44 +50,49 @@ def learned_bound(run) -> float:
     return experiments.theorem_1_at(run.params, rademacher, "linear", experiments.LEARNED_FEATURES)
 
 
-def fails(id: str, runs: Selection, bound: Bound, instead: str | None = None, **about) -> None:
+def claim_printed(id: str, runs: Selection, bound: Bound, instead: str | None = None, **about) -> None:
     """Declare claims that gaps seldom exceed the theorem's bound, with its proof's constants."""
-    THEOREM_1.literal(
+    test_printed = THEOREM_1.literal(
         f"theorem-1.{id}", runs, counterexample(allowed=delta_of), instead=f"repaired.{instead or id}", **about
-    )(lambda run: gap_of(run) > bound(run))
+    )
+    test_printed(lambda run: gap_of(run) > bound(run))
 
 
 FIXED_CELLS = CELLS.over([cell_name(T=experiments.FIXED_EXPERTS, m=experiments.FIXED_SAMPLES)])
-fails("fixed-router", FIXED_CELLS, constants_bound, "symmetrization")
-THEOREM_1.charitable(
-    "theorem-1.any-constant",
-    CELLS.over({cell_name(T=experiments.PER_SAMPLE * m, m=m): m for m in SAMPLES}),
-    rate(at_most=0.0),
-    instead="repaired.symmetrization",
-)(lambda run: gap_of(run) / constants_bound(run))  # in the limit too: the gap stays near .476 as the bound falls to 0
+claim_printed("fixed-router", FIXED_CELLS, constants_bound, "symmetrization")
+BY_SAMPLES = CELLS.over({cell_name(T=experiments.PER_SAMPLE * m, m=m): m for m in SAMPLES})
+
+
+# In the limit too: the gap stays near .476 as the bound falls to 0.
+@THEOREM_1.charitable("theorem-1.any-constant", BY_SAMPLES, rate(at_most=0.0), instead="repaired.symmetrization")
+def ratio_to_constants_bound(run) -> np.ndarray:
+    return gap_of(run) / constants_bound(run)
+
+
 GROWING = tuple(4**power for power in range(4, 10))  # T, each with T^(5/2) samples
+LABELS = [f"T = {experts}" for experts in GROWING]
+BY_EXPERTS = dataclasses.replace(experiments.FORMULA, abscissa=GROWING)
 
 
 @THEOREM_1.charitable(
-    "theorem-1.growing-router",
-    dataclasses.replace(experiments.FORMULA, abscissa=GROWING),
-    limit_rate(at_most=0.0),
-    labels=[f"T = {experts}" for experts in GROWING],
-    instead="repaired.learned-router",
+    "theorem-1.growing-router", BY_EXPERTS, limit_rate(at_most=0.0), labels=LABELS, instead="repaired.learned-router"
 )
 def ratio_to_learned_bound(run) -> np.ndarray:
     ratios = []
     for experts in GROWING:
-        samples = 2 ** (5 * (experts.bit_length() - 1) // 2)
+        samples = 2 ** (5 * (experts.bit_length() - 1) // 2)  # T^(5/2)
         dimension = complexity.natarajan("linear", experts, 1, experiments.LEARNED_FEATURES, "router-dimension")
-        bound = theory.theorem_1(experts, 1, samples, experts**-0.5, dimension, LIPSCHITZ, delta_of(run))
+        rademacher = experts**-0.5
+        bound = theory.theorem_1(experts, 1, samples, rademacher, dimension, LIPSCHITZ, delta=delta_of(run))
         ratios.append(experiments.learned_gap(experts, samples) / bound)
     return alike(run, ratios)
 
 
-fails("learned-router", every(experiments.LEARNED_CELLS), learned_bound)
-fails("dense", every(experiments.DENSE), lambda run: constants_bound(run, "free", 0), hypotheses=["finite-dimension"])
-fails("natural", every(NATURAL), linear_bound(experiments.NATURAL_FEATURES), hypotheses=["mask-dimension"])
+claim_printed("learned-router", all_cells(experiments.LEARNED_CELLS), learned_bound)
+claim_printed(
+    "dense", all_cells(experiments.DENSE), lambda run: constants_bound(run, "free", 0), hypotheses=["finite-dimension"]
+)
+claim_printed("natural", all_cells(NATURAL), linear_bound(experiments.NATURAL_FEATURES), hypotheses=["mask-dimension"])
 
 
 def uniform(run, rademacher: Real, log_patterns: float = 0.0) -> float:
@@ -96,54 +101,55 @@ def uniform(run, rademacher: Real, log_patterns: float = 0.0) -> float:
     return float(corrected.uniform(float(rademacher), log_patterns, samples, LIPSCHITZ, delta_of(run)))
 
 
-def product(run) -> float:
+def product_bound(run) -> float:
     experts, _, samples = experiments.sizes_of(run.params)
-    return uniform(run, corrected.product_complexity(experts, samples, 1.0))
+    return uniform(run, corrected.product_complexity(experts, samples))
 
 
-def memorised(run) -> float:
+def cells_bound(run) -> float:
     experts, _, samples = experiments.sizes_of(run.params)
     return uniform(run, corrected.cells_complexity(experts, samples))
 
 
-def learned(run) -> float:
+def bound_for_learned_cells(run) -> float:
     experts, _, samples = experiments.sizes_of(run.params)
     patterns = float(corrected.log_mask_patterns(experts, 1, samples, experiments.LEARNED_FEATURES))
-    return uniform(run, corrected.product_complexity(experts, samples, math.sqrt(samples / experts)), patterns)
+    norm = math.sqrt(samples / experts)
+    return uniform(run, corrected.product_complexity(experts, samples, norm), patterns)
 
 
-def linear(num_features: int) -> Bound:
+def best_bound_at(num_features: int) -> Bound:
     return lambda run: experiments.corrected_bounds_at(run.params, num_features).best
 
 
-def seldom(id: str, runs: Selection, bound: Bound, most: float, gap=gap_of, **about) -> None:
+def claim_seldom(id: str, runs: Selection, bound: Bound, largest_gap: float, gap=gap_of, **about) -> None:
     """Declare claims that gaps seldom exceed a bound. They are trivial unless it is below the largest possible gap."""
-    THEOREM_1.claim(
-        id, runs, probability(at_most=delta_of, trivial=lambda run: float(not bound(run) >= most)), **about
-    )(lambda run: gap(run) > bound(run))
+
+    def is_below_largest(run) -> float:
+        return float(not bound(run) >= largest_gap)
+
+    test = THEOREM_1.claim(id, runs, probability(at_most=delta_of, trivial=is_below_largest), **about)
+    test(lambda run: gap(run) > bound(run))
 
 
-def holds(id: str, runs: Selection, bound: Bound, most: float = RANDOM_LABELS, **about) -> None:
-    seldom(f"repaired.{id}", runs, bound, most, role="corrected", **about)
+def claim_corrected(id: str, runs: Selection, bound: Bound, largest_gap: float = RANDOM_LABELS, **about) -> None:
+    claim_seldom(f"repaired.{id}", runs, bound, largest_gap, role="corrected", **about)
 
 
 BY_CELLS = CELLS.over([cell_name(T=experts, m=SAMPLES[-1]) for experts in experiments.GROWING_EXPERTS])
-holds("fixed-router", BY_CELLS, product)
-holds("learned-router", every(experiments.FEWER_LEARNED_CELLS), learned)
+claim_corrected("fixed-router", BY_CELLS, product_bound)
+claim_corrected("learned-router", all_cells(experiments.FEWER_LEARNED_CELLS), bound_for_learned_cells)
 # Any function within [-1, 1] is an output, so rho = 1. All experts are active, so no mask varies.
-holds("dense", every(experiments.DENSE), lambda run: uniform(run, 1.0))
+claim_corrected("dense", all_cells(experiments.DENSE), lambda run: uniform(run, 1.0))
 MEMORISED = experiments.MEMORISED_SAMPLES
 MEMORISED_CELLS = CELLS.over([cell_name(T=experiments.MEMORISED_PER_SAMPLE * MEMORISED, m=MEMORISED)])
-holds("symmetrization", MEMORISED_CELLS, memorised, most=1.0, gap=lambda run: run.records.memorised[-1])
-
-
-@THEOREM_1.replacement(
-    "repaired.masks",
-    experiments.SINGLE.at(experiments.SINGLE_CELL),
-    identity(within=0.0),
-    labels=["m = 1e4"],
-    exact=True,
+claim_corrected(
+    "symmetrization", MEMORISED_CELLS, cells_bound, largest_gap=1.0, gap=lambda run: run.records.memorised[-1]
 )
+ANY_RUN = experiments.SINGLE.at(experiments.SINGLE_CELL)
+
+
+@THEOREM_1.replacement("repaired.masks", ANY_RUN, identity(within=0.0), labels=["m = 1e4"], exact=True)
 def excess_of_memorising(run) -> np.ndarray:
     """How far the gap of a memorising router exceeds its bound, with constant experts +1 and -1 and all labels +1.
 
@@ -158,21 +164,21 @@ def excess_of_memorising(run) -> np.ndarray:
     return alike(run, max(MEMORISING_SHARE - float(bound), 0))
 
 
-holds(
+claim_corrected(
     "deviation",
-    every(experiments.SINGLE),
+    all_cells(experiments.SINGLE),
     lambda run: uniform(run, 0.0),
     gap=lambda run: np.abs(run.records.risk[-1] - 0.5),
 )
-holds("natural", every(NATURAL), linear(experiments.NATURAL_FEATURES))
+claim_corrected("natural", all_cells(NATURAL), best_bound_at(experiments.NATURAL_FEATURES))
 
 
 def bounds_by_form(runs: Runs) -> list[np.ndarray]:
     """Bounds by form in all settings, at an equal share of delta, for the forms that apply to some of these k."""
     share = 1 / len(runs)
-    size = experiments.FIT_FEATURES
-    bounds = np.array([experiments.corrected_bounds_at(run.params, size, share)[:3] for run in runs.values()])
-    return [form for form in bounds.T if not np.all(np.isnan(form))]  # NaN: not for this k
+    bounds = [experiments.corrected_bounds_at(run.params, experiments.FIT_FEATURES, share) for run in runs.values()]
+    by_form = np.array([[bound.product, bound.lipschitz, bound.covering] for bound in bounds]).T
+    return [form for form in by_form if not np.all(np.isnan(form))]  # NaN: not for this k
 
 
 def forms_at_risk(runs: Runs) -> list[str]:
@@ -180,7 +186,7 @@ def forms_at_risk(runs: Runs) -> list[str]:
     forms = bounds_by_form(runs)
     return [
         f"{name}, {np.sum(form < RANDOM_LABELS)} of {np.sum(~np.isnan(form))} settings at risk"
-        for name, form in zip(FORMS[-len(forms) :], forms, strict=True)
+        for name, form in zip(FORMS[-len(forms) :], forms, strict=True)  # the first form is left out where no k is 1
     ]
 
 
@@ -190,16 +196,13 @@ def exceeds_anywhere(runs: Runs) -> np.ndarray:
 
 
 for name, fits in (("random-labels", experiments.FITS), ("some-of-many", experiments.MANY_FITS)):
-    THEOREM_1.replacement(
-        f"repaired.{name}",
-        fits,
-        probability(at_most=lambda runs: delta_of(next(iter(runs.values())))),
-        labels=forms_at_risk,
-    )(exceeds_anywhere)
+    delta_of_all = probability(at_most=lambda runs: delta_of(next(iter(runs.values()))))
+    test_forms = THEOREM_1.replacement(f"repaired.{name}", fits, delta_of_all, labels=forms_at_risk)
+    test_forms(exceeds_anywhere)
 
 # Training finds gaps far below the largest gap of the class, which the theorem bounds.
 for source in ("teacher", "digits"):
-    runs = every(experiments.TRAINED[source])
-    size = experiments.TRAINED_FEATURES[source]
-    seldom(f"theorem-1.trained-{source}", runs, linear_bound(size), 1.0, role="ours")
-    holds(f"trained-{source}", runs, linear(size), 1.0)
+    runs = all_cells(experiments.TRAINED[source])
+    num_features = experiments.TRAINED_FEATURES[source]
+    claim_seldom(f"theorem-1.trained-{source}", runs, linear_bound(num_features), largest_gap=1.0, role="ours")
+    claim_corrected(f"trained-{source}", runs, best_bound_at(num_features), largest_gap=1.0)

@@ -80,7 +80,8 @@ def compute(setup: plot.Setup) -> xr.Dataset:
 def fitted(regrets: Float[np.ndarray, "R B"], slots: np.ndarray, num_rounds: int) -> tuple[float, float]:
     """Return the growth exponent of the mean regret and half of its interval, NaN for one replicate."""
     is_fitted = slots >= num_rounds / FITTED_SHARE
-    samples = contrast_samples(regrets[is_fitted].T, slope_weights(slots[is_fitted].astype(float))[None])[:, 0]
+    weights = slope_weights(slots[is_fitted].astype(float))
+    samples = contrast_samples(regrets[is_fitted].T, weights[None])[:, 0]
     if len(samples) < 2:
         return float(samples.mean()), float("nan")
     error = samples.std(ddof=1) / np.sqrt(len(samples))
@@ -152,11 +153,8 @@ OVERVIEW_RATIO = 0.9  # rho for the claims in the overview
 
 def overview_curves(setup: plot.Setup) -> plot.Curves:
     """Return the sum of nu_1 rho^h over T slots, and both orders through the first point."""
-    (cell,) = [
-        cell
-        for cell in experiments.GROWTH.cells_under(setup.reading)
-        if cell.name == experiments.tree_cell("in-turn", OVERVIEW_RATIO)
-    ]
+    name = experiments.tree_cell("in-turn", OVERVIEW_RATIO)
+    (cell,) = [cell for cell in experiments.GROWTH.cells_under(setup.reading) if cell.name == name]
     run = setup.run([cell])[cell.name]
     places = 2 ** np.arange(len(run.rounds).bit_length()) - 1
     slots = run.rounds[places].astype(float)

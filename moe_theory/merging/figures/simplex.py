@@ -38,8 +38,8 @@ def compute(setup: plot.Setup) -> xr.Dataset:
     times = np.minimum(TIMES, length)
     places = np.searchsorted(recorded_rounds(length, STRIDE), times)
     tree = jax.tree.map(lambda part: np.asarray(part)[places, ..., 0], records.tree)
-    rows = tree.active[..., None]
-    boxes = {name: np.where(rows, getattr(tree, name), np.nan) for name in ("lower", "upper", "point")}
+    is_leaf = tree.active[..., None]
+    boxes = {name: np.where(is_leaf, getattr(tree, name), np.nan) for name in ("lower", "upper", "point")}
     leaves = {"depth": tree.depth, "pulls": tree.count}
     return xr.Dataset(
         {name: (("panel", "leaf", "expert"), value) for name, value in boxes.items()}
@@ -59,6 +59,7 @@ def polygon(lower: Float[np.ndarray, " 3"], upper: Float[np.ndarray, " 3"]) -> F
 
 
 def _cut(corners: Float[np.ndarray, "c 3"], room: Float[np.ndarray, " c"]) -> Float[np.ndarray, "d 3"]:
+    """Return the corners of the part of a polygon where `room`, given at its corners and linear, is at least 0."""
     points: list[np.ndarray] = []
     for index in range(len(corners)):
         before = index - 1
@@ -71,6 +72,7 @@ def _cut(corners: Float[np.ndarray, "c 3"], room: Float[np.ndarray, " c"]) -> Fl
 
 
 def area(corners: Float[np.ndarray, "c 3"]) -> float:
+    """Return twice the area of a polygon in the first two coordinates."""
     first = corners[:, 0]
     second = corners[:, 1]
     return float(abs(np.sum(first * np.roll(second, -1) - second * np.roll(first, -1))))

@@ -29,9 +29,16 @@ LEAST_GAP = 0.055  # between labels, as a share of the axis
 
 def compute(setup: plot.Setup) -> xr.Dataset:
     setup.progress.running(setup.name)
-    run = (tuple(METHODS), tuple(POLICIES), setup.replicates, setup.rounds, REPEATS)
     table = evaluation.evaluate(
-        deployed(SETTING), examples(SETTING, VALIDATION), *run, seed=setup.seed, make_params=setup.params
+        deployed(SETTING),
+        examples(SETTING, VALIDATION),
+        methods=tuple(METHODS),
+        chosen_policies=tuple(POLICIES),
+        seeds=setup.replicates,
+        num_slots=setup.rounds,
+        repeats=REPEATS,
+        seed=setup.seed,
+        make_params=setup.params,
     )
     return table.expand_dims(model=["digits"])
 

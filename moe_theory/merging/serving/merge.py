@@ -23,7 +23,8 @@ RIDGE = 1e-6  # relative to the mean diagonal entry, for units that are dead in 
 
 def weighted(model: Model, weights: Float[Array, " K"]) -> Model:
     """Return one expert per layer, the weighted average of the experts. Source: Eq. (1) of `merging`."""
-    return transformer.replace_experts(model, [transformer.merge_experts(e, weights) for e in experts_of(model)])
+    merged = [transformer.merge_experts(experts, weights) for experts in experts_of(model)]
+    return transformer.replace_experts(model, merged)
 
 
 def average(model: Model) -> Model:
@@ -42,13 +43,8 @@ def fisher(model: Model, calibration: Examples) -> Model:
         the classes of the experts' own predictions.
     """
     information = fisher_information(model, own_inputs(calibration, num_experts_of(model)))
-    return transformer.replace_experts(
-        model,
-        [
-            fisher_average(expert, information_of)
-            for expert, information_of in zip(experts_of(model), information, strict=True)
-        ],
-    )
+    layers = zip(experts_of(model), information, strict=True)
+    return transformer.replace_experts(model, [fisher_average(experts, of_layer) for experts, of_layer in layers])
 
 
 def fisher_average(experts: Experts, information: Experts) -> Experts:
@@ -66,8 +62,8 @@ def fisher_information(model: Model, inputs: Float[Array, "E m s p"]) -> list[Ex
     """Return the diagonal of each expert's Fisher information on the inputs of its own tasks."""
 
     def of_expert(arguments: tuple[list[Experts], Float[Array, "m s p"]]) -> list[Experts]:
-        expert, params = arguments
-        squares = jax.lax.map(functools.partial(_expected_squares, model, expert), params)
+        expert, examples = arguments
+        squares = jax.lax.map(functools.partial(_expected_squares, model, expert), examples)
         return jax.tree.map(lambda leaf: jnp.mean(leaf, axis=0), squares)
 
     return jax.lax.map(of_expert, (experts_of(model), inputs))
@@ -77,7 +73,7 @@ def _expected_squares(model: Model, expert: list[Experts], example: Float[Array,
     """Return E over classes y ~ p(. | x) of the squared gradient of log p(y | x) in one expert's parameters."""
 
     def log_probabilities(parameters: list[Experts]) -> Float[Array, " C"]:
-        alone = transformer.replace_experts(model, [jax.tree.map(lambda leaf: leaf[None], p) for p in parameters])
+        alone = transformer.replace_experts(model, [jax.tree.map(lambda leaf: leaf[None], part) for part in parameters])
         return jax.nn.log_softmax(transformer.forward(alone, example[None], single)[0])
 
     probabilities = jnp.exp(log_probabilities(expert))
@@ -120,17 +116,17 @@ def gram_matrices(
     """Return X'X of the inputs of each expert's linear maps, with a constant 1 for the bias."""
 
     def of_expert(arguments: tuple[list[Experts], Float[Array, "m s p"]]) -> list[tuple[Array, Array]]:
-        expert, params = arguments
+        expert, examples = arguments
         alone = transformer.replace_experts(model, [jax.tree.map(lambda leaf: leaf[None], part) for part in expert])
-        inputs: list[tuple[Array, Array]] = []
+        grams: list[tuple[Array, Array]] = []
 
         def moe(experts: Experts, tokens: Float[Array, "n t d"], layer: int) -> Float[Array, "n t d"]:
             flat = tokens.reshape(-1, tokens.shape[-1])
-            inputs.append((_gram(flat), _gram(jax.nn.relu(flat @ experts.w_in[0] + experts.b_in[0]))))
+            grams.append((_gram(flat), _gram(jax.nn.relu(flat @ experts.w_in[0] + experts.b_in[0]))))
             return single(experts, tokens, layer)
 
-        transformer.forward(alone, params, moe)
-        return inputs
+        transformer.forward(alone, examples, moe)
+        return grams
 
     return jax.lax.map(of_expert, (experts_of(model), inputs))
 
@@ -141,9 +137,8 @@ def own_inputs(calibration: Examples, num_experts: int) -> Float[np.ndarray, "E 
     inputs = np.asarray(calibration.inputs)
     places = [np.flatnonzero(tasks % num_experts == expert) for expert in range(num_experts)]
     size = min(CALIBRATION_SIZE, *map(len, places))
-    return np.stack(
-        [inputs[expert_places[np.linspace(0, len(expert_places) - 1, size).astype(int)]] for expert_places in places]
-    )
+    evenly_spaced = [of_expert[np.linspace(0, len(of_expert) - 1, size).astype(int)] for of_expert in places]
+    return np.stack([inputs[of_expert] for of_expert in evenly_spaced])
 
 
 def experts_of(model: Model) -> list[Experts]:

@@ -74,15 +74,12 @@ def _routed(name: str, router: str, make: Callable[..., transformer.MoE], answer
 
 
 def _sparse(router: str) -> list[ServingMethod]:
-    return [
-        _routed(
-            f"{router}-{build}",
-            router,
-            functools.partial(routing.sparse, dispatch=dispatch),
-            {"ragged": f"{router}-dense"}.get(build),
-        )
-        for build, dispatch in routing.SPARSE_BUILDS.items()
-    ]
+    methods = []
+    for build, dispatch in routing.SPARSE_BUILDS.items():
+        answers_like = f"{router}-dense" if build == "ragged" else None
+        make = functools.partial(routing.sparse, dispatch=dispatch)
+        methods.append(_routed(f"{router}-{build}", router, make, answers_like))
+    return methods
 
 
 def _all() -> dict[str, ServingMethod]:
@@ -96,8 +93,8 @@ def _all() -> dict[str, ServingMethod]:
     ]
     for name in ("smear-example", "smear-token"):
         for build, run in routing.SOFT_BUILDS.items():
-            same = {"materialised": f"{name}-linear"}.get(build)
-            methods.append(_routed(f"{name}-{build}", name, functools.partial(routing.soft, build=run), same))
+            answers_like = f"{name}-linear" if build == "materialised" else None
+            methods.append(_routed(f"{name}-{build}", name, functools.partial(routing.soft, build=run), answers_like))
     for router in ("token-top-1", "token-top-2", "token-top-3", "rl"):
         methods += _sparse(router)
     for router in ("task-top-1", "task-top-2", "task-top-3"):

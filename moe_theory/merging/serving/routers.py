@@ -52,7 +52,7 @@ def _untrained(kind: Kind, model: Model, num_tasks: int) -> Routers:
 def _descend(
     kind: Kind, model: Model, data: Examples, num_tasks: int, key: Key[Array, ""], start: Routers, descent: Descent
 ) -> Routers:
-    schedule = optax.cosine_decay_schedule(1.0, NUM_STEPS, 0.1)
+    schedule = optax.cosine_decay_schedule(1.0, decay_steps=NUM_STEPS, alpha=0.1)
     optimizer = optax.adam(lambda count: descent.learning_rate * schedule(count))
     loss = _reinforced_loss if kind.is_reinforced else _supervised_loss
 
@@ -159,7 +159,7 @@ def deployed(setting: Recipe) -> Deployment:
 
         def make(number: int = number, name: str = name, kind: Kind = kind) -> Routers:
             training.tell(f"router: {name}, {NUM_STEPS} steps")
-            router_key = jax.random.fold_in(root_key(setting.seed), 1000 + number)
+            router_key = jax.random.fold_in(root_key(setting.seed), 1000 + number)  # `training.train` folds in less
             return train(kind, model, data, setting.num_tasks, router_key, DESCENTS.get(name))
 
         like = _untrained(kind, model, setting.num_tasks)

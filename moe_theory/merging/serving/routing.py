@@ -19,20 +19,15 @@ from moe_theory.merging.testbed.transformer import Experts, MoE
 
 CAPACITY_FACTOR = 1.25  # as in Switch, relative to an even share
 
-# (experts, tokens, indices, gates) -> outputs
-Dispatch = Callable[
-    [Experts, Float[Array, "N d"], Int[Array, "N k"], Float[Array, "N k"]],
-    Float[Array, "N d"],
-]
+Tokens = Float[Array, "N d"]
+Indices = Int[Array, "N k"]  # of each token's experts
+Gates = Float[Array, "N k"]
+Dispatch = Callable[[Experts, Tokens, Indices, Gates], Tokens]  # (experts, tokens, indices, gates) -> outputs
 
 
 def with_capacity(
-    experts: Experts,
-    tokens: Float[Array, "N d"],
-    indices: Int[Array, "N k"],
-    gates: Float[Array, "N k"],
-    factor: float = CAPACITY_FACTOR,
-) -> Float[Array, "N d"]:
+    experts: Experts, tokens: Tokens, indices: Indices, gates: Gates, factor: float = CAPACITY_FACTOR
+) -> Tokens:
     """Compute `capacity` tokens at each expert. Other tokens get 0, so that only their residual passes.
 
     First choices and earlier tokens have priority.
@@ -68,23 +63,19 @@ def places(indices: Int[Array, "N k"], num_experts: int) -> Int[Array, "N k"]:
     return before.reshape(num_choices, num_tokens).T
 
 
-def dense(
-    experts: Experts, tokens: Float[Array, "N d"], indices: Int[Array, "N k"], gates: Float[Array, "N k"]
-) -> Float[Array, "N d"]:
+def dense(experts: Experts, tokens: Tokens, indices: Indices, gates: Gates) -> Tokens:
     """Compute all tokens at all experts, with gates of 0 for experts that were not chosen."""
     is_chosen = jax.nn.one_hot(indices, experts.b_out.shape[0], dtype=gates.dtype)
     return gated(experts, tokens, jnp.einsum("nj,njk->nk", gates, is_chosen))
 
 
-def gated(experts: Experts, tokens: Float[Array, "N d"], gates: Float[Array, "N K"]) -> Float[Array, "N d"]:
+def gated(experts: Experts, tokens: Tokens, gates: Float[Array, "N K"]) -> Tokens:
     hidden = jax.nn.relu(jnp.einsum("nd,kdf->knf", tokens, experts.w_in) + experts.b_in[:, None])
     outputs = jnp.einsum("knf,kfd->knd", hidden, experts.w_out) + experts.b_out[:, None]
     return jnp.einsum("nk,knd->nd", gates, outputs)
 
 
-def ragged(
-    experts: Experts, tokens: Float[Array, "N d"], indices: Int[Array, "N k"], gates: Float[Array, "N k"]
-) -> Float[Array, "N d"]:
+def ragged(experts: Experts, tokens: Tokens, indices: Indices, gates: Gates) -> Tokens:
     """Sort tokens by expert and compute each expert's rows (`jax.lax.ragged_dot`), without drops."""
     num_tokens, num_choices = indices.shape
     queue = indices.reshape(-1)
@@ -100,22 +91,18 @@ def ragged(
 
 SPARSE_BUILDS: dict[str, Dispatch] = {"capacity": with_capacity, "dense": dense, "ragged": ragged}
 
+Groups = Float[Array, "g t d"]  # of tokens, each with its own merged expert
+GroupWeights = Float[Array, "g K"]
+SoftMerge = Callable[[Experts, Groups, GroupWeights], Groups]
 
-# (experts, groups of tokens, weights of each group) -> outputs
-SoftMerge = Callable[[Experts, Float[Array, "g t d"], Float[Array, "g K"]], Float[Array, "g t d"]]
 
-
-def by_linearity(
-    experts: Experts, tokens: Float[Array, "g t d"], weights: Float[Array, "g K"]
-) -> Float[Array, "g t d"]:
+def by_linearity(experts: Experts, tokens: Groups, weights: GroupWeights) -> Groups:
     """Return sum_k (x_k u) W_k in both layers, with K times the work of one expert but no merged parameters."""
     hidden = jax.nn.relu(_weighted_map(tokens, weights, experts.w_in) + (weights @ experts.b_in)[:, None])
     return _weighted_map(hidden, weights, experts.w_out) + (weights @ experts.b_out)[:, None]
 
 
-def materialised(
-    experts: Experts, tokens: Float[Array, "g t d"], weights: Float[Array, "g K"]
-) -> Float[Array, "g t d"]:
+def materialised(experts: Experts, tokens: Groups, weights: GroupWeights) -> Groups:
     """Build one merged expert per group, with g times the parameters of an expert."""
     merged = Experts(*(jnp.tensordot(weights, part, axes=1) for part in experts))
     hidden = jax.nn.relu(jnp.einsum("gtd,gdf->gtf", tokens, merged.w_in) + merged.b_in[:, None])
@@ -123,14 +110,13 @@ def materialised(
 
 
 def _weighted_map(
-    inputs: Float[Array, "g t i"], weights: Float[Array, "g K"], maps: Float[Array, "K i o"]
+    inputs: Float[Array, "g t i"], weights: GroupWeights, maps: Float[Array, "K i o"]
 ) -> Float[Array, "g t o"]:
     copies = weights[:, None, :, None] * inputs[:, :, None, :]
     return copies.reshape(*inputs.shape[:2], -1) @ maps.reshape(-1, maps.shape[-1])
 
 
 SOFT_BUILDS: dict[str, SoftMerge] = {"linear": by_linearity, "materialised": materialised}
-
 
 TOKEN = "token"
 EXAMPLE = "example"

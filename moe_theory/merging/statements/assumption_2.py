@@ -7,15 +7,12 @@ from moe_theory.merging.experiments import SMOOTHNESS_RATIOS, TREES, by_ratio, t
 from moe_theory.merging.statements.setting import statement
 from moe_theory.verification.statement import counterexample, identity
 
+RANDOM_TREES = TREES.at(tree_cell("uniform", SMOOTHNESS_RATIOS[1]))
+
 ASSUMPTION_2 = statement("assumption-2", module=__name__)
 
 
-@ASSUMPTION_2.charitable(
-    "assumption-2.distinct",
-    TREES.at(tree_cell("uniform", SMOOTHNESS_RATIOS[1])),
-    identity(within=0),
-    labels=["eigenvalues that are 0"],
-)
+@ASSUMPTION_2.charitable("assumption-2.distinct", RANDOM_TREES, identity(within=0), labels=["eigenvalues that are 0"])
 def num_zeros(run) -> np.ndarray:
     leaves = run.state.tree
     counts = []
@@ -32,9 +29,7 @@ def norm_error(run) -> np.ndarray:
     return np.where(run.state.tree.active, np.abs(norms - 1), 0).max(axis=0)
 
 
-@ASSUMPTION_2.literal(
-    "assumption-2.positive-kernel", TREES.at(tree_cell("uniform", SMOOTHNESS_RATIOS[1])), counterexample()
-)
+@ASSUMPTION_2.literal("assumption-2.positive-kernel", RANDOM_TREES, counterexample())
 def is_singular(run) -> np.ndarray:
     leaves = run.state.tree
     flags = []

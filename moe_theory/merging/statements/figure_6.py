@@ -20,28 +20,28 @@ def seconds(run) -> np.ndarray:
     return np.asarray(run.records.seconds[0], np.float64)
 
 
-@FIGURE_6.charitable(
-    "figure-6.routing-grows",
-    ROUTING.together(routed_cell(ROUTED_EXPERTS[0]), routed_cell(ROUTED_EXPERTS[-1])),
-    MOSTLY,
-    labels=[f"K = {ROUTED_EXPERTS[0]} and {ROUTED_EXPERTS[-1]}"],
-)
+FEW_AND_MANY = ROUTING.together(routed_cell(ROUTED_EXPERTS[0]), routed_cell(ROUTED_EXPERTS[-1]))
+PAIR = f"K = {ROUTED_EXPERTS[0]} and {ROUTED_EXPERTS[-1]}"
+
+
+@FIGURE_6.charitable("figure-6.routing-grows", FEW_AND_MANY, MOSTLY, labels=[PAIR])
 def takes_longer(*runs) -> np.ndarray:
     return increases([seconds(run) for run in runs])
 
 
 def first_slots(*runs) -> np.ndarray:
     """First slot of each run with 20 feasible leaves, or one past the last if there is none (V, B)."""
-    enough = [np.asarray(run.records.num_active) >= LEAVES for run in runs]
-    return np.stack([np.where(has.any(axis=0), 1.0 + np.argmax(has, axis=0), 1.0 + len(has)) for has in enough])
+    slots = []
+    for run in runs:
+        has_leaves = np.asarray(run.records.num_active) >= LEAVES
+        slots.append(np.where(has_leaves.any(axis=0), 1.0 + np.argmax(has_leaves, axis=0), 1.0 + len(has_leaves)))
+    return np.stack(slots)
 
 
-@FIGURE_6.ours(
-    "figure-6.steps-grow",
-    STEPS.together(*STEPS.cells),
-    bound(at_least=0),
-    labels=list(STEPS.cells)[1:],
-    hypotheses=["random-splits"],
-)
+ALL_SIZES = STEPS.together(*STEPS.cells)
+LARGER = list(STEPS.cells)[1:]
+
+
+@FIGURE_6.ours("figure-6.steps-grow", ALL_SIZES, bound(at_least=0), labels=LARGER, hypotheses=["random-splits"])
 def needs_more_steps(*runs) -> np.ndarray:
     return np.diff(first_slots(*runs), axis=0)

@@ -1,7 +1,4 @@
-"""Lemma 1: the number of candidates.
-
-Trees run alone, and the rule that is worst for the statement picks leaves.
-"""
+"""Lemma 1: the number of candidates. Trees run alone, and the rule that is worst for the statement picks leaves."""
 
 import numpy as np
 

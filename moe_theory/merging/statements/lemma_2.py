@@ -36,16 +36,16 @@ def depth_beyond_simple(runs: Runs) -> np.ndarray:
 
 
 @LEMMA_2.step("lemma-2.log-time", computed("largest shortfall"), EXACTLY, instead="lemma-2.log-time-right")
-def log_time(run) -> np.ndarray:
+def shortfall_of_log_time(run) -> np.ndarray:
     return alike(run, np.log(TIMES[-1]) - np.log(TIMES).min())
 
 
 @LEMMA_2.replacement("lemma-2.log-time-right", computed("largest excess"), EXACTLY)
-def log_time_right(run) -> np.ndarray:
+def excess_of_log_time(run) -> np.ndarray:
     return alike(run, excess(-np.diff(TIMES / np.log(TIMES)), 0).max())
 
 
 @LEMMA_2.step("lemma-2.log-ratio", computed("largest shortfall"), EXACTLY)
-def log_ratio(run) -> np.ndarray:
+def shortfall_of_log_ratio(run) -> np.ndarray:
     ratios = np.linspace(0, 1, 1001)[1:-1]
     return alike(run, excess(1 - ratios, 2 * np.log(1 / ratios)).max())

@@ -36,7 +36,9 @@ def sums_over(log_power: float) -> Callable[[Run], np.ndarray]:
     return values
 
 
-REMARK.step("remark.boxes", SUMS, rate(at_most=0.5), hypotheses=DRAWN, instead="remark.right-exponent")(sums_over(1))
+REMARK.step("remark.boxes", SUMS, rate(at_most=0.5), hypotheses=DRAWN, instead="remark.right-exponent")(
+    sums_over(log_power=1)
+)
 
 
 @REMARK.step("remark.own-picks", experiments.TANBR_LONG, probability(at_least=0.5), instead="remark.right-exponent")
@@ -46,7 +48,7 @@ def own_sum_grows_like_root(run) -> np.ndarray:
 
 
 REMARK.replacement("remark.right-exponent", SUMS, rate(at_most=EXPONENT, margin=0.05), hypotheses=DRAWN)(
-    sums_over(1 - EXPONENT)
+    sums_over(log_power=1 - EXPONENT)
 )
 
 
@@ -55,7 +57,8 @@ REMARK.replacement("remark.right-exponent", SUMS, rate(at_most=EXPONENT, margin=
 )
 def relative_excess(run) -> np.ndarray:
     bounds = np.array([corrected.discretization_bound(horizon, run.params) for horizon in GROWING])[:, None]
-    return excess(sums_over(0)(run) / bounds, 1.0).max(axis=0)
+    sums = sums_over(log_power=0)(run)
+    return excess(sums / bounds, 1.0).max(axis=0)
 
 
 def parts_at(size: float, dimension: float) -> tuple[float, float]:

@@ -16,7 +16,7 @@ TANBR = dataclasses.replace(TANBR_ON["peaked"], labels=("R_T",))
 THEOREM_1 = statement("theorem-1", module=__name__)
 
 
-def neural(run, form: str = "printed") -> np.ndarray:
+def neural_side(run, form: str = "printed") -> np.ndarray:
     """(6) or (10) without T + 1, with the determinant of Z for the picked weights in place of M's."""
     leaves = float(theory.leaf_bound(float(NUM_ROUNDS), run.params))
     information = np.log1p(NUM_ROUNDS * leaves / float(run.params.regularization))
@@ -30,21 +30,20 @@ def neural(run, form: str = "printed") -> np.ndarray:
 
 def corrected_side(run) -> np.ndarray:
     """(10) without T + 1, and the largest sum of nu_1 rho^h (B,)."""
-    return np.array([corrected.regret_bound(NUM_ROUNDS, part, run.params) for part in neural(run, "appendix")])
+    return np.array([corrected.regret_bound(NUM_ROUNDS, part, run.params) for part in neural_side(run, "appendix")])
 
 
 def printed_side(run) -> np.ndarray:
-    return neural(run) + (NUM_ROUNDS + 1)
+    return neural_side(run) + (NUM_ROUNDS + 1)
 
 
 def claim_bound(id: str, role: str, side: Callable[[Run], np.ndarray], instead: str | None = None) -> None:
     """Declare that the regret exceeds a right side with probability at most delta."""
     seldom = probability(at_least=1 - CONFIDENCE, trivial=lambda run: float(np.all(side(run) >= NUM_ROUNDS)))
-    THEOREM_1.claim(id, TANBR, seldom, role=role, instead=instead)(
-        lambda run: recorded(run, "cumulative_regret")[-1] <= side(run)
-    )
+    test_bound = THEOREM_1.claim(id, TANBR, seldom, role=role, instead=instead)
+    test_bound(lambda run: recorded(run, "cumulative_regret")[-1] <= side(run))
 
 
 claim_bound("theorem-1.regret", "charitable", printed_side, instead="theorem-1.right-form")
-claim_bound("theorem-1.neural-part", "ours", neural)
+claim_bound("theorem-1.neural-part", "ours", neural_side)
 claim_bound("theorem-1.right-form", "corrected", corrected_side)

@@ -81,9 +81,9 @@ def initial(key: Key[Array, ""], setting: Recipe) -> Model:
     width = setting.width
     keys = jax.random.split(layer_key, setting.num_layers)
     return Model(
-        _weights(embedding_key, (NUM_FEATURES, width), NUM_FEATURES),
-        jnp.zeros(width, jnp.float32),
-        _weights(position_key, (NUM_TOKENS, width), width),
+        w_embedding=_weights(embedding_key, (NUM_FEATURES, width), NUM_FEATURES),
+        b_embedding=jnp.zeros(width, jnp.float32),
+        positions=_weights(position_key, (NUM_TOKENS, width), width),
         layers=tuple(_layer(key, setting) for key in keys),
         head_norm=_norm(width),
         w_head=_weights(head_key, (width, NUM_CLASSES), width),
@@ -144,18 +144,18 @@ def _layer(key: Key[Array, ""], setting: Recipe) -> Layer:
     heads = setting.num_heads
     size = width // heads
     attention = Attention(
-        _weights(projection_key, (width, 3, heads, size), width),
-        jnp.zeros((3, heads, size), jnp.float32),
-        _weights(output_key, (heads, size, width), width),
-        jnp.zeros(width, jnp.float32),
+        w_in=_weights(projection_key, (width, 3, heads, size), width),
+        b_in=jnp.zeros((3, heads, size), jnp.float32),
+        w_out=_weights(output_key, (heads, size, width), width),
+        b_out=jnp.zeros(width, jnp.float32),
     )
     experts = Experts(
-        _weights(in_key, (1, width, hidden), width),
-        jnp.zeros((1, hidden), jnp.float32),
-        _weights(out_key, (1, hidden, width), hidden),
-        jnp.zeros((1, width), jnp.float32),
+        w_in=_weights(in_key, (1, width, hidden), width),
+        b_in=jnp.zeros((1, hidden), jnp.float32),
+        w_out=_weights(out_key, (1, hidden, width), hidden),
+        b_out=jnp.zeros((1, width), jnp.float32),
     )
-    return Layer(_norm(width), attention, _norm(width), experts)
+    return Layer(attention_norm=_norm(width), attention=attention, experts_norm=_norm(width), experts=experts)
 
 
 def _weights(key: Key[Array, ""], shape: tuple[int, ...], num_inputs: int) -> Array:
@@ -163,7 +163,7 @@ def _weights(key: Key[Array, ""], shape: tuple[int, ...], num_inputs: int) -> Ar
 
 
 def _norm(width: int) -> Norm:
-    return Norm(jnp.ones(width, jnp.float32), jnp.zeros(width, jnp.float32))
+    return Norm(scale=jnp.ones(width, jnp.float32), shift=jnp.zeros(width, jnp.float32))
 
 
 def cache_folder() -> Path:

@@ -73,7 +73,7 @@ def dense(expert: Experts, tokens: Float[Array, "*n d"]) -> Float[Array, "*n d"]
 
 
 def in_groups(experts: Experts, tokens: Float[Array, "n s d"], layer: int) -> Float[Array, "n s d"]:
-    """Return an `MoE` for inputs that are ordered by expert, in E groups of n / E."""
+    """Compute, as an `MoE`, inputs that are ordered by expert, in E groups of n / E."""
     num_experts, width = experts.b_out.shape
     groups = tokens.reshape(num_experts, -1, width)
     hidden = jax.nn.relu(groups @ experts.w_in + experts.b_in[:, None])
