@@ -179,8 +179,8 @@ def _known_by(judgement: Judged, verdicts: Sequence[Verdict]) -> list[str]:
         sentences.append("Known by exact computation.")
     verdict = decisive(judgement, verdicts)
     if verdict and not verdict.is_computed and verdict.status in (Status.SUPPORTED, Status.REFUTED):
-        sentences.append(f"Simulated in {verdict.replicates:,} runs.")
-        sentences.append(f"The verdict of this test is wrong with probability at most {verdict.error:.2g}.")
+        runs = f"{verdict.replicates:,} runs"
+        sentences.append(f"Simulated in {runs} (wrong with probability at most {verdict.error:.2g}).")
         if "±" in sentence(verdict):
             sentences.append("± is one standard error.")
     return sentences
@@ -212,10 +212,11 @@ def evidence(judgement: Judged, verdicts: Sequence[Verdict], verdict: Verdict | 
         text = f"Tested: {tested(verdict)} Result: {sentence(verdict)} {place}"
         if verdict.status is Status.SUPPORTED and statement_status(judgement) in _PRINTED_FAILS:
             text += " This test passes."
+        paragraphs.append(Evidence(heading, text))
         passing = _passing(judgement, verdict, verdicts)
         if passing is not None:
-            text += f" It passes under {passing.setting}. {sentence(passing)}"
-        paragraphs.append(Evidence(heading, text))
+            text = f"The test passes under {passing.setting}. {sentence(passing)}"
+            paragraphs.append(Evidence("Other reading", text))
     removals = [*_in_role(judgement, Role.INTERVENTION, verdicts), *_in_role(judgement, Role.SUSPECT, verdicts)]
     cause = judgement.cause
     if cause is not None and cause in _CAUSES and (removals or cause is not Cause.EXHIBITED):
@@ -265,5 +266,5 @@ def commands(statement: Statement, verdict: Verdict | None, *, is_short: bool) -
             repeat = f"moe-theory verify {verdict.claim} --reading {verdict.settings[0]} --seed 1"
         rows.append((repeat, "Repeat the test"))
     if is_short:
-        rows.append((f"moe-theory why {statement.name} --all", "Full proofs, examples, ablations and notes"))
+        rows.append((f"moe-theory why {statement.name} --all", "All proofs, examples and notes"))
     return rows

@@ -31,7 +31,8 @@ _UNSAFE = re.compile(r"\\(href|style|class|color|newcommand)")  # links, styles 
 CSS_INCH = 96  # pixels
 MOST_OPEN = 5  # statements that are open at first
 MOST_WORDS = 260  # in a short card
-OMITTED = ("Baseline", "Ablation", "Example")  # parts that a short card omits in this order until it is short
+# Parts that a short card omits, in this order, until it is short.
+OMITTED = ("Baseline", "Other reading", "Ablation", "Example")
 FACETS = ("status", "paper", "reading", "kind")  # filters of the page's verdicts
 
 
