@@ -18,7 +18,7 @@ from moe_theory.merging import evaluation, policies
 from moe_theory.merging.experiments import DIMS, SLOT_SIZE
 from moe_theory.merging.params import Params
 from moe_theory.merging.serving import routers
-from moe_theory.merging.serving.methods import Deployment, named
+from moe_theory.merging.serving.methods import METHODS, Deployment
 from moe_theory.merging.serving.routing import KINDS
 from moe_theory.merging.system import system
 from moe_theory.merging.testbed import training
@@ -78,7 +78,7 @@ def of_routers(kind: str, method: str) -> list[tuple[float, str]]:
         drawn = routers.Descent(between(random, 0.002, 0.2), between(random, 0.001, 0.3))
         descent = drawn if trial else routers.Descent()
         own = routers.train(KINDS[kind], model, data, setting.num_tasks, root_key(SEED), descent=descent)
-        loaded = named(method).prepare(Deployment(model, {kind: own}, data))
+        loaded = METHODS[method].prepare(Deployment(model, {kind: own}, data))
         mixes = np.full((1, 8, setting.num_tasks), 1 / setting.num_tasks, np.float32)
         accuracy = evaluation.serve_slots(method, loaded, data, jax.numpy.asarray(mixes), 512, root_key(SEED))
         found.append((float(accuracy.mean()), str(descent)))
