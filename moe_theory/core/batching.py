@@ -138,10 +138,10 @@ def _apply(equation: Any, operands: list[_Value], context: _Context) -> list[_Va
         outputs = _STORED[name](equation, *(operand.array for operand in operands))
         return _results(equation, outputs, is_batched=True)
     if rule == WRITTEN:
-        written = rewriting.written(equation)
-        if written is not None:
+        rewritten = rewriting.function_for(equation)
+        if rewritten is not None:
             shapes = [jax.ShapeDtypeStruct(atom.aval.shape, atom.aval.dtype) for atom in equation.invars]
-            return _replay(jax.make_jaxpr(written)(*shapes), operands, context._replace(log=None))
+            return _replay(jax.make_jaxpr(rewritten)(*shapes), operands, context._replace(log=None))
     if rule == TRAILING:
         changes: dict[str, Any] = {}
         if name in _RESHAPES:
@@ -167,7 +167,7 @@ def _rule(equation: Any, operands: list[_Value], context: _Context) -> str:
     if context.stores and _is_stored(equation, operands):
         return STORED
     # A single replicate needs no operations along the batch, but must be rounded like one of many.
-    if context.stores and (context.size > 1 or name in rewriting.ROUNDING) and rewriting.written(equation) is not None:
+    if context.stores and (context.size > 1 or name in rewriting.ROUNDING) and rewriting.function_for(equation) is not None:
         return WRITTEN
     is_trailing = name in _SAME_AXES or (name in _RESHAPES and len(operands) == 1) or _is_elementwise(equation)
     return TRAILING if is_trailing else FALLBACK
