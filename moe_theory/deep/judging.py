@@ -142,12 +142,12 @@ def judge(plan: Plan, *, progress: Progress = automatic, command: str | None = N
         {'digits'}
     """
     tests = _tests(plan)
-    records = {}
-    threads = min(THREADS, available_cores()) if backend() == "cpu" else 1  # one seed fills another device
+    records: Runs = {}
+    num_threads = min(THREADS, available_cores()) if backend() == "cpu" else 1  # one seed fills another device
     with shown(progress) as listener:
         for first, last in zip((0, *plan.looks), plan.looks, strict=False):
-            records = runs.joined(records, runs.run_plan(plan, listener, threads, range(first, last)))
-            if _has_decided(tests, records):
+            records = runs.joined(records, runs.run_plan(plan, listener, num_threads, range(first, last)))
+            if _decide(tests, records):
                 break
     plan = dataclasses.replace(plan, replicates=len(next(iter(records.values())).replicates))
     if command is None:
@@ -160,8 +160,8 @@ def judge(plan: Plan, *, progress: Progress = automatic, command: str | None = N
 
 def _tests(plan: Plan) -> list[SequentialTest]:
     claims = claims_for(plan.preset, plan.data.title) if plan.replicates > 1 else []
-    errors = FAMILY_ERROR / max(len(claims), 1)
-    verdicts = [blank_verdict(claim, plan.setting, plan.seed, errors) for claim in claims]
+    error = FAMILY_ERROR / max(len(claims), 1)
+    verdicts = [blank_verdict(claim, plan.setting, plan.seed, error) for claim in claims]
     is_single_look = len(plan.looks) == 1
     return [
         SequentialTest(claim, verdict, plan.replicates, is_single_look=is_single_look)
@@ -169,7 +169,8 @@ def _tests(plan: Plan) -> list[SequentialTest]:
     ]
 
 
-def _has_decided(tests: list[SequentialTest], runs: Runs) -> bool:
+def _decide(tests: list[SequentialTest], runs: Runs) -> bool:
+    """Test undecided claims on these runs, and return whether all are decided."""
     undecided = [test for test in tests if not test.has_ended]
     for test in undecided:
         test.extend(runs, {})
