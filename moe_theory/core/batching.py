@@ -167,11 +167,8 @@ def _rule(equation: Any, operands: list[_Value], context: _Context) -> str:
     if context.stores and _is_stored(equation, operands):
         return STORED
     # A single replicate needs no operations along the batch, but must be rounded like one of many.
-    if (
-        context.stores
-        and (context.size > 1 or name in rewriting.ROUNDING)
-        and rewriting.function_for(equation) is not None
-    ):
+    is_rounded = context.size > 1 or name in rewriting.ROUNDING
+    if context.stores and is_rounded and rewriting.function_for(equation) is not None:
         return WRITTEN
     is_trailing = name in _SAME_AXES or (name in _RESHAPES and len(operands) == 1) or _is_elementwise(equation)
     return TRAILING if is_trailing else FALLBACK

@@ -144,11 +144,9 @@ def run_plan(
     cells = plan.params()
     seeds = range(plan.replicates) if replicates is None else replicates
     shared = _Shared(plan, progress)
+    pairs = itertools.product(seeds, cells)
     tasks = (
-        Task(
-            functools.partial(shared.run, cell, seed, cells[cell]), work=0, place=(cell, seed)
-        )  # `report` adds the work
-        for seed, cell in itertools.product(seeds, cells)
+        Task(functools.partial(shared.run, cell, seed, cells[cell]), work=0, place=(cell, seed)) for seed, cell in pairs
     )
     records: dict[tuple[str, int], PyTree] = {}
     progress.add_work(len(cells) * len(seeds) * plan.preset.num_rounds)
