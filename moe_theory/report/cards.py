@@ -15,12 +15,12 @@ from moe_theory.report.wording import (
     BY_READING,
     deciding_verdict,
     measured,
+    missing_reason,
     script_options,
     sentence,
     statement_counts,
     statement_status,
     tested,
-    missing_reason,
 )
 from moe_theory.verification.catalog import statements
 from moe_theory.verification.recorded import judged_statements
