@@ -142,8 +142,7 @@ def check(params: Any, dims: Any = None) -> Values:
     for name, value in values.items():
         if value.ndim != 0:
             raise InvalidValueError(
-                f"{name} has shape {value.shape}, but a run has one setting. Call it once per cell.",
-                argument=name,
+                f"{name} has shape {value.shape}, but a run has one setting. Call it once per cell.", argument=name
             )
         _require(_constraints(type(params))[name], name, value.item())
         _require_representable(name, value.item(), real)

@@ -290,10 +290,9 @@ def _run(traits: _RunTraits, system, keys, state, params, blocks, lengths, obser
     num_left = num_rounds % record_every  # rounds of the last record, if they are fewer
     pieces = []
     end_state = start_state
-    for done, rounds, stride in (
-        (0, num_rounds - num_left, record_every),
-        (num_rounds - num_left, num_left, num_left),
-    ):
+    first_part = (0, num_rounds - num_left, record_every)
+    last_part = (num_rounds - num_left, num_left, num_left)
+    for done, rounds, stride in (first_part, last_part):
         if rounds:
             whole = whole_blocks(rounds, stride)
             end_state, records = run_records(machine, end_state, whole, num_rounds=rounds, stride=stride, done=done)

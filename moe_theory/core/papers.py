@@ -16,14 +16,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from moe_theory.core.errors import (
-    OWN_CODE,
-    DeclarationError,
-    described,
-    frames,
-    require_parameters,
-    unknown_name,
-)
+from moe_theory.core.errors import OWN_CODE, DeclarationError, described, frames, require_parameters, unknown_name
 
 
 @dataclasses.dataclass(frozen=True)

@@ -204,14 +204,7 @@ def learn(
 
 
 def _train_expert(
-    state: State,
-    arrival: Arrival,
-    params: Params,
-    dims: Dims,
-    *,
-    pixels: Array,
-    time: Int[Array, ""],
-    routing: Routing,
+    state: State, arrival: Arrival, params: Params, dims: Dims, *, pixels: Array, time: Int[Array, ""], routing: Routing
 ) -> Learned:
     expert = routing.ranked[0]
     before = networks.expert(state.experts, expert)

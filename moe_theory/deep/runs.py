@@ -135,12 +135,7 @@ def set_by(preset: Preset) -> set[str]:
     return names
 
 
-def run_plan(
-    plan: Plan,
-    progress: Progress = quiet,
-    num_threads: int = 2,
-    replicates: range | None = None,
-) -> Runs:
+def run_plan(plan: Plan, progress: Progress = quiet, num_threads: int = 2, replicates: range | None = None) -> Runs:
     cells = plan.params()
     seeds = range(plan.replicates) if replicates is None else replicates
     shared = _Shared(plan, progress)

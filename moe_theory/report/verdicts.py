@@ -137,8 +137,7 @@ def statements_document(standings: Sequence[Standing]) -> Document:
     judgements = [standing.known for standing in standings]
     counts = f"{len(judgements)} {plural(len(judgements), 'statement')}: {label_counts(judgements)}"
     return Document(
-        lambda: [*map(facts, standings)],
-        lambda width: paragraphs([statement_table(judgements, width), counts]),
+        lambda: [*map(facts, standings)], lambda width: paragraphs([statement_table(judgements, width), counts])
     )
 
 
@@ -166,8 +165,7 @@ def why_document(standings: Sequence[Standing], *, is_short: bool = True) -> Doc
 
 def searches_document(searches: Sequence[Challenge]) -> Document:
     return Document(
-        lambda: [search.to_json() for search in searches],
-        lambda _: document_text("challenge.md", searches=searches),
+        lambda: [search.to_json() for search in searches], lambda _: document_text("challenge.md", searches=searches)
     )
 
 

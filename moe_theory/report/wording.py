@@ -9,13 +9,7 @@ from urllib.parse import quote
 from moe_theory.core.errors import enclosed
 from moe_theory.report.numbers import number, percentage, with_error
 from moe_theory.verification.recorded import judged_with_searches
-from moe_theory.verification.status import (
-    Judged,
-    StatementStatus,
-    deciding,
-    judged,
-    listed,
-)
+from moe_theory.verification.status import Judged, StatementStatus, deciding, judged, listed
 from moe_theory.verification.verdict import LIMITS, SLOWEST_FALL, Report, Statement, Status, Stop, Trend, Verdict
 
 STATEMENT_MEANINGS: dict[str, str] = {

@@ -22,10 +22,7 @@ MAX_NETCDF_BYTES = 2**31 - 4  # the format's limit for a variable
 
 
 def dataset(
-    sweep: Specification,
-    cells: Sequence[tuple[Any, Arrays]],
-    last: xr.Variable,
-    is_complete: bool,
+    sweep: Specification, cells: Sequence[tuple[Any, Arrays]], last: xr.Variable, is_complete: bool
 ) -> xr.Dataset:
     """Return a sweep's cells like `Results.to_xarray`. Missing values are nan, with a count of 0.
 

@@ -9,13 +9,7 @@ import jax
 import numpy as np
 from jax.interpreters import partial_eval
 
-from moe_theory.core.errors import (
-    OWN_CODE,
-    DeclarationError,
-    InvalidValueError,
-    MoeTheoryError,
-    unknown_name,
-)
+from moe_theory.core.errors import OWN_CODE, DeclarationError, InvalidValueError, MoeTheoryError, unknown_name
 from moe_theory.core.random import root_key
 from moe_theory.core.system import Observe, System
 from moe_theory.runs import Cell, Run

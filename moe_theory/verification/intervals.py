@@ -124,10 +124,7 @@ def skewness_shift(
 
 
 def betting_intervals(
-    samples: Float[np.ndarray, "B V"],
-    low: Float[np.ndarray, " V"],
-    high: Float[np.ndarray, " V"],
-    error: float,
+    samples: Float[np.ndarray, "B V"], low: Float[np.ndarray, " V"], high: Float[np.ndarray, " V"], error: float
 ) -> tuple[Float[np.ndarray, " V"], Float[np.ndarray, " V"]]:
     """Return simultaneous intervals for the V means of values in [low, high].
 
