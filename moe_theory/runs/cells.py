@@ -183,7 +183,8 @@ class CellBatch:
         for index in range(max(self._num_chunks.values())):
             for name in names:
                 if index < self._num_chunks[name]:
-                    yield self._task(name, index)
+                    chunk = chunk_of(self._cells[name], index, self._num_replicates, self._widths[name], self._first)
+                    yield Task(self._call_of(chunk), chunk.replicate_rounds, (name, index))
 
     def take(self, result: Result) -> None:
         """Store a chunk. Raises: its error, or InvalidValueError if the runs do not fit in memory."""
@@ -221,10 +222,6 @@ class CellBatch:
 
     def _program_of(self, name: str) -> Hashable:
         return program_of(self._cells[name], self._widths[name])
-
-    def _task(self, name: str, index: int) -> Task:
-        chunk = chunk_of(self._cells[name], index, self._num_replicates, self._widths[name], self._first)
-        return Task(self._call_of(chunk), chunk.replicate_rounds, (name, index))
 
 
 def timed_chunk(chunk: Chunk, seed: int) -> tuple[Outcome, float]:

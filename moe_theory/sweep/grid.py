@@ -87,7 +87,8 @@ def build_grid(axes: Sequence[GridAxis], fixed: Mapping[str, Any], system: Sweep
                 params = system.params(**{**readings[reading], **_selected(values, system.parameters)})
                 system.check(all_dims[key], params)
             except MoeTheoryError as error:
-                raise _in_cell(error, settings) from None
+                cell = ", ".join(f"{name}={text_of(value)}" for name, value in settings.items())
+                raise type(error)(f"in the cell {cell}: {error}" if cell else str(error), error.argument) from None
             # Cells with the same choices share them, because there may be a million cells.
             all_choices = {**fixed_choices, **choices} if choices else fixed_choices
             cells.append(SweepCell(settings, reading, all_dims[key], all_choices, params))
@@ -96,8 +97,3 @@ def build_grid(axes: Sequence[GridAxis], fixed: Mapping[str, Any], system: Sweep
 
 def _selected(values: Mapping[str, Any], names: Collection[str]) -> Mapping[str, Any]:
     return {name: values[name] for name in names if name in values}
-
-
-def _in_cell(error: MoeTheoryError, settings: Mapping[str, Value]) -> MoeTheoryError:
-    cell = ", ".join(f"{name}={text_of(value)}" for name, value in settings.items())
-    return type(error)(f"in the cell {cell}: {error}" if cell else str(error), error.argument)

@@ -165,7 +165,10 @@ class _Looks:
             if not self._under_way:
                 break
             if not any(monitor.is_ready for monitor in self._under_way):
-                self._wait(None if deadline == math.inf else max(deadline - time.monotonic(), 0.0))
+                seconds = None if deadline == math.inf else max(deadline - time.monotonic(), 0.0)
+                for result in self._runner.wait(seconds):
+                    if result.job in self._under_way:  # it may have failed meanwhile
+                        self._try(result.job, functools.partial(result.job.batch.take, result))
             ready = [monitor for monitor in self._under_way if monitor.is_ready]
             for monitor in ready:
                 self._try(monitor, monitor.look)
@@ -190,11 +193,6 @@ class _Looks:
             self._under_way.append(self._waiting.pop(0))
             self._try(monitor, functools.partial(monitor.begin, self._runner, self._rank(monitor)))
             self._waiting.sort(key=self._rank)
-
-    def _wait(self, seconds: float | None) -> None:
-        for result in self._runner.wait(seconds):
-            if result.job in self._under_way:  # it may have failed meanwhile
-                self._try(result.job, functools.partial(result.job.batch.take, result))
 
     def _try(self, monitor: "StudyMonitor", step: Callable[[], Sequence[SequentialTest] | None]) -> None:
         try:
