@@ -93,8 +93,8 @@ class Paper:
 
     def reading_names(self, group: str) -> tuple[str, ...]:
         """Return the names of the readings in a group: "all", "default" or "quick"."""
-        defaults = self.default_readings or tuple(self.readings)
-        return {"all": tuple(self.readings), "default": defaults, "quick": self.default_readings[:1] or defaults}[group]
+        names = {"all": (), "default": self.default_readings, "quick": self.default_readings[:1]}[group]
+        return names or tuple(self.readings)
 
     def reading(self, name: str) -> Reading:
         """Return the reading called `name`. Raises: UnknownNameError."""
