@@ -145,9 +145,7 @@ def program(platform: str | None, is_plain: bool = False, is_large: bool = False
 def _program(platform: str | None, is_plain: bool, is_large: bool) -> Any:
     options = None if is_plain else _options(platform, is_large)
     is_split = (platform or jax.default_backend()) == "cpu"
-    traits = _RunTraits(
-        stores=options is not None, is_split=is_split, is_large=is_large, shares_round=platform is not None
-    )
+    traits = _RunTraits(options is not None, is_split, is_large, shares_round=platform is not None)
     body = _run_plainly if is_plain else functools.partial(_run, traits)
     return jax.jit(body, static_argnums=_STATIC, compiler_options=_without_faults(platform, options))
 

@@ -44,11 +44,9 @@ def taught_to(
     own_errors, own_projections, squared_move = taught(
         pool, task, own_errors, own_projections, contraction=contraction, spread=spread
     )
-    return (
-        jnp.where(mask, own_errors[None, :], errors),
-        jnp.where(mask, own_projections[None, :], projections),
-        squared_move,
-    )
+    errors = jnp.where(mask, own_errors[None, :], errors)
+    projections = jnp.where(mask, own_projections[None, :], projections)
+    return errors, projections, squared_move
 
 
 def taught(

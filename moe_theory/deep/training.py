@@ -44,15 +44,7 @@ def train_on_arrival(
     inputs = inputs_of(pool, pixels)
     labels = pool.train.labels[arrival.images]
     after = train(
-        network,
-        dims.optimizer,
-        expert,
-        inputs,
-        labels,
-        task=arrival.task,
-        batches=arrival.batches,
-        time=time,
-        params=params,
+        network, dims.optimizer, expert, inputs, labels, arrival.task, arrival.batches, time=time, params=params
     )
     squared_change = networks.squared_distance(after.params, expert.params)
     divisor = jnp.where(jnp.asarray(params.per_parameter, bool), networks.num_parameters(after), 1)

@@ -273,9 +273,9 @@ def compute_chunk(chunk: Chunk, seed: int) -> Outcome:
             keys,
             state,
             cell.params,
-            num_rounds=cell.num_rounds,
-            record_every=cell.record_every,
-            observe=cell.observe,
+            cell.num_rounds,
+            cell.record_every,
+            cell.observe,
             reduce=None,
             is_batch=True,
         )
