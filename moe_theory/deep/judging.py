@@ -154,7 +154,16 @@ def judge(plan: Plan, *, progress: Progress = automatic, command: str | None = N
         options = {"reading": plan.reading.name, "settings": dict(plan.settings), "seed": plan.seed}
         words = ", ".join(f"{name}={value!r}" for name, value in options.items() if value)
         command = f"deep.judge(deep.plan({plan.preset.name!r}, replicates={plan.replicates}, {words}))"
-    report = _report(plan, tests, command)
+    report = Report(
+        verdicts=[dataclasses.replace(test.latest, command=command) for test in tests],
+        command=command,
+        seed=plan.seed,
+        error=FAMILY_ERROR,
+        versions=versions(),
+        is_x64=is_x64(),
+        readings={f"{test.claim.paper}.{plan.setting}": plan.reading.summary for test in tests},
+        finished=now(),
+    )
     return Judgement(plan, records, summarize(plan, records), Verdicts(report))
 
 
@@ -177,19 +186,6 @@ def _decide(tests: list[SequentialTest], runs: Runs) -> bool:
         if not test.has_ended:
             test.look(test.count)
     return bool(tests) and all(test.has_ended for test in tests)
-
-
-def _report(plan: Plan, tests: list[SequentialTest], command: str) -> Report:
-    return Report(
-        verdicts=[dataclasses.replace(test.latest, command=command) for test in tests],
-        command=command,
-        seed=plan.seed,
-        error=FAMILY_ERROR,
-        versions=versions(),
-        is_x64=is_x64(),
-        readings={f"{test.claim.paper}.{plan.setting}": plan.reading.summary for test in tests},
-        finished=now(),
-    )
 
 
 def resized(

@@ -268,17 +268,8 @@ def compute_chunk(chunk: Chunk, seed: int) -> Outcome:
         state = None if cell.start is None else cell.start(root, chunk.replicates, cell.params)
         keys = replicate_keys(root, jnp.asarray(chunk.replicates, jnp.uint32))
         # `simulate_batch` would check the cell again, which costs as much as a short chunk.
-        state, records = engine.run(
-            cell.system,
-            keys,
-            state,
-            cell.params,
-            cell.num_rounds,
-            cell.record_every,
-            cell.observe,
-            reduce=None,
-            is_batch=True,
-        )
+        run = (cell.system, keys, state, cell.params, cell.num_rounds, cell.record_every, cell.observe)
+        state, records = engine.run(*run, reduce=None, is_batch=True)
         places = slice(None) if cell.keep is None else list(cell.keep)
         if not cell.keeps_state:
             state = None

@@ -247,8 +247,12 @@ class StudyMonitor:
 
     def begin(self, runner: Runner, rank: tuple[int, ...]) -> None:
         """Begin the runs for the next analysis, if it needs any. The `batch` takes results until it `is_ready`."""
-        self._load()
         study = self.study
+        for test in self.undecided:
+            if self.archive is not None and test.samples is None:
+                saved = self.archive.load(test.claim, study.reading, study.seed)
+                if saved is not None:
+                    test.samples, test.labels = saved
         first = self._num_sampled
         count = self._part_end - first
         if count <= 0:
@@ -305,13 +309,6 @@ class StudyMonitor:
         for test in undecided:
             end_test(test)
         return undecided
-
-    def _load(self) -> None:
-        for test in self.undecided:
-            if self.archive is not None and test.samples is None:
-                saved = self.archive.load(test.claim, self.study.reading, self.study.seed)
-                if saved is not None:
-                    test.samples, test.labels = saved
 
     @property
     def _num_sampled(self) -> int:
