@@ -371,8 +371,8 @@ def _machine(traits, system, keys, state, first_round, params, observe, reduce, 
         def draw(num_done: Any) -> Any:
             return num_done
 
-        def advance(num_done: Any, state: Any) -> Any:
-            return step_round(key_round(keys, first_round + num_done), state, params)
+        def advance(draws: Any, state: Any) -> Any:  # `draws` is the number of rounds done
+            return step_round(key_round(keys, first_round + draws), state, params)
 
     def act(draws, state):
         state, info = advance(draws, state)
@@ -445,10 +445,11 @@ def width_for(state: Any, platform: str = "cpu", count: int | None = None, memor
         num_fitting = BLOCK_BYTES // max(state_bytes, 1)
     else:
         most = FILLING_WIDTH
-        if not memory:
+        num_bytes = memory
+        if not num_bytes:
             statistics = jax.local_devices(backend=platform)[0].memory_stats() or {}
-            memory = statistics.get("bytes_limit", UNKNOWN_BYTES)
-        num_fitting = memory // (STATE_COPIES * max(state_bytes, 1))
+            num_bytes = statistics.get("bytes_limit", UNKNOWN_BYTES)
+        num_fitting = num_bytes // (STATE_COPIES * max(state_bytes, 1))
     width = min(most, 1 << (max(num_fitting, 1).bit_length() - 1))  # rounded down to a power of two
     if count is None:
         return width
