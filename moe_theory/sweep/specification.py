@@ -230,7 +230,7 @@ class Specification:
             )
 
 
-def _axes(axes: Mapping[str, Sequence[Any]], zips: Mapping[str, Mapping[str, Sequence[Any]]]) -> list[GridAxis]:
+def _axes(axes: Mapping[str, Any], zips: Mapping[str, Mapping[str, Any]]) -> list[GridAxis]:
     plain_axes = [GridAxis(name, {name: values}) for name, values in axes.items()]
     return [*plain_axes, *(GridAxis(name, columns) for name, columns in zips.items())]
 
