@@ -143,9 +143,7 @@ class Declared(Statement):
             exact: whether the claim has no randomness, as for algebra, enumeration or a constructed instance.
         Raises: DeclarationError for an unknown role, a missing sentence, an incomplete declaration, or a taken id.
         """
-        if role not in list(Role):
-            raise DeclarationError(f"claim {id}: role={role!r} must be one of {', '.join(Role)}.")
-        claim_role = Role(role)
+        claim_role = _role_named(role, id)
         selection = runs if isinstance(runs, Selection) else Selection(runs, None)
         free = self._free_of(selection, claim_role)
         texts = self._claim_texts(self._whole(id), says, formula, where)
@@ -169,11 +167,7 @@ class Declared(Statement):
                 free=free,
                 cells=selection.cells,
             )
-            register(claim)
-            self.roles[claim.id] = claim_role
-            if hasattr(function, "__dict__"):
-                setattr(function, CLAIMED, True)
-            return function
+            return self._registered_as(claim_role, claim, function)
 
         return declare
 
@@ -186,6 +180,13 @@ class Declared(Statement):
     competitor = functools.partialmethod(claim, role=Role.COMPETITOR)
     replacement = functools.partialmethod(claim, role=Role.CORRECTED)
     ours = functools.partialmethod(claim, role=Role.OURS)
+
+    def _registered_as(self, role: Role, claim: Claim, function: F) -> F:
+        register(claim)
+        self.roles[claim.id] = role
+        if hasattr(function, "__dict__"):
+            setattr(function, CLAIMED, True)
+        return function
 
     def _claim_texts(self, id: str, says: str | None, formula: str, where: str) -> ClaimTexts:
         if says is not None:
@@ -321,6 +322,12 @@ def alike(run: Run, numbers: Any) -> np.ndarray:
     """Return a number or components (V,) repeated for every replicate, (B,) or (V, B)."""
     numbers = np.asarray(numbers, np.float64)
     return np.broadcast_to(numbers[..., None], (*numbers.shape, len(run.replicates)))
+
+
+def _role_named(role: str, id: str) -> Role:
+    if role not in list(Role):
+        raise DeclarationError(f"claim {id}: role={role!r} must be one of {', '.join(Role)}.")
+    return Role(role)
 
 
 def _ranges_of(criterion: Criterion, function: Callable[..., Any]) -> dict[str, Range]:
