@@ -23,9 +23,7 @@ from moe_theory.cli.output import command_line, open_console, show_document
 @click.option("--replicates", type=int, help="Replicate limit at every point.", show_default="the experiment's own")
 @seed_option
 @click.option(
-    "--error",
-    default=0.01,
-    help="Probability that any verdict on the map is false, split evenly over its points.",
+    "--error", default=0.01, help="Probability that any verdict on the map is false, split evenly over its points."
 )
 @module_option
 @out_option("Folder for the verdicts.", "runs/explore")

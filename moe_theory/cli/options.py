@@ -55,11 +55,7 @@ OWN_RUN = "runs/system"  # default folder of `verify --system`
 
 seed_option: Decorator = click.option("--seed", default=0, help="Seed of all random numbers.")
 from_option: Decorator = click.option(
-    "--from",
-    "folder",
-    type=PATH,
-    help="Folder of a run whose results are shown.",
-    show_default="published results",
+    "--from", "folder", type=PATH, help="Folder of a run whose results are shown.", show_default="published results"
 )
 
 

@@ -12,14 +12,7 @@ import click
 from click.core import ParameterSource
 
 from moe_theory.cli.options import PATH, Listed, WholeNumber, examples, json_option, out_option
-from moe_theory.cli.output import (
-    command_line,
-    open_console,
-    print_lines,
-    show_document,
-    stop_at_once,
-    stoppable,
-)
+from moe_theory.cli.output import command_line, open_console, print_lines, show_document, stop_at_once, stoppable
 from moe_theory.core.errors import DeclarationError, shortened
 from moe_theory.plot.commands import Interruption, Terminal, option_of
 from moe_theory.plot.document import Content, Document

@@ -11,9 +11,7 @@ from moe_theory.cli.output import show_document
 @click.command(epilog=examples("moe-theory record runs/verify"))
 @click.argument("folders", nargs=-1, metavar="[DIR]...", type=PATH)
 @click.option(
-    "--elsewhere",
-    is_flag=True,
-    help="The runs are on another data set. Publish them next to the paper's own results.",
+    "--elsewhere", is_flag=True, help="The runs are on another data set. Publish them next to the paper's own results."
 )
 @json_option("a list of the records, each with path, paper, and the number of verdicts or searches.")
 def record(folders: tuple[Path, ...], elsewhere: bool) -> None:

@@ -53,18 +53,19 @@ def split_step(step: Callable[[Any, Any, Any], Any], key: Any, state: Any, param
     parameter_variables = program.invars[num_keys:]
     states = parameter_variables[:num_states]
     after = program.outvars[:num_states]
-    is_next = isinstance(result, tuple) and result and jax.tree.structure(result[0]) == jax.tree.structure(state)
-    constants = {before for before, now in zip(states, after, strict=True) if before is now} if is_next else set()
+    constants: Variables = set()
     added: list[int | None] = [None] * num_states
-    if is_next:
+    # Other results are refused later, by `vmap.require_step_result`.
+    if isinstance(result, tuple) and result and jax.tree.structure(result[0]) == jax.tree.structure(state):
+        constants = {before for before, now in zip(states, after, strict=True) if before is now}
         added = _added(closed, num_keys, num_states)
     counters = {variable for variable, step_by in zip(states, added, strict=True) if step_by == 1}
     stages = _stages(program.eqns, {*keys, *counters}, set(states) - constants - counters)
 
-    used = (_variables(program.outvars) | _inputs(stages.act)) - set(_outputs(stages.act))
-    prepared = [variable for variable in [*keys, *_outputs(stages.draw + stages.prepare)] if variable in used]
-    used = set(prepared) | _inputs(stages.prepare)
-    drawn_variables = [variable for variable in [*keys, *_outputs(stages.draw)] if variable in used]
+    act_inputs = (_variables(program.outvars) | _inputs(stages.act)) - set(_outputs(stages.act))
+    prepared = [variable for variable in [*keys, *_outputs(stages.draw + stages.prepare)] if variable in act_inputs]
+    prepare_inputs = set(prepared) | _inputs(stages.prepare)
+    drawn_variables = [variable for variable in [*keys, *_outputs(stages.draw)] if variable in prepare_inputs]
 
     def part(inputs: list[Any], equations: list[Any], outputs: list[Any]) -> Callable[[Any, Any, Any], Values]:
         needed = _needed(stages.plain + equations, _variables(outputs))
@@ -160,13 +161,13 @@ def _stages(equations: list[Any], variables: Variables, changing: Variables) -> 
             sources |= origins.get(variable, {variable})
         if equation.primitive.name in _EXPANDING and _size(equation.outvars) > _size(sources):
             origins |= dict.fromkeys(equation.outvars, sources)
-    again = []
+    repeated = []
     used = _inputs(act)
     for equation in reversed(prepare):
         if used & origins.keys() & set(equation.outvars):
-            again.append(equation)
+            repeated.append(equation)
             used |= _inputs([equation])
-    return _Stages(plain, draw, prepare, again[::-1] + act)
+    return _Stages(plain, draw, prepare, act=repeated[::-1] + act)
 
 
 class _Offset(NamedTuple):
@@ -224,15 +225,18 @@ def _offsets(closed: Any, inputs: list[_Offset | None], outputs: list[Any] | Non
             dtype = equation.invars[0].aval.dtype
             limits = jnp.iinfo(result.dtype)
             is_same = result.dtype == dtype
-            is_held = operands[0].leaf is None and limits.min <= operands[0].number <= limits.max
-            results = [operands[0]] if is_same or is_held else results
+            fits = operands[0].leaf is None and limits.min <= operands[0].number <= limits.max
+            if is_same or fits:
+                results = [operands[0]]
         offsets.update(zip(equation.outvars, results, strict=True))
     return [read(atom) for atom in (program.outvars if outputs is None else outputs)]
 
 
 def _constant(value: Any) -> _Offset | None:
     is_single = is_known(value) and jnp.shape(value) == ()
-    return _Offset(None, int(value)) if is_single and jnp.issubdtype(jnp.result_type(value), jnp.integer) else None
+    if is_single and jnp.issubdtype(jnp.result_type(value), jnp.integer):
+        return _Offset(leaf=None, number=int(value))
+    return None
 
 
 def _is_integer(aval: Any) -> bool:

@@ -19,7 +19,8 @@ from moe_theory.core.numerics import stored
 # Sums are written as chains of additions. Unlike XLA's own reductions, chains fill whole registers along the batch and
 # fuse with the operations around them. A sum that is longer than a chain is first divided into parts.
 LONGEST_CHAIN = 16
-MOST_PARTS = 15  # parts added at once. XLA fuses nothing with a longer sum, which then takes 1.5 times as long
+# Parts added at once. XLA fuses nothing with a longer sum, which then takes 1.5 times as long.
+MOST_PARTS = 15
 MOST_TERMS = 1024  # terms along an axis
 
 
@@ -54,12 +55,12 @@ def trailing_vmap(
     def batched(*arguments: Any) -> Any:
         leaves, structure = jax.tree.flatten(arguments)
         flags: list[bool] = []
-        for flag, part in zip(is_batched, arguments, strict=True):
-            flags += [flag] * len(jax.tree.leaves(part))
-        size = next(leaf.shape[-1] for leaf, flag in zip(leaves, flags, strict=True) if flag)
-        single = [one_replicate(leaf) if flag else leaf for leaf, flag in zip(leaves, flags, strict=True)]
-        program, result = jax.make_jaxpr(function, return_shape=True)(*jax.tree.unflatten(structure, single))
+        for flag, argument in zip(is_batched, arguments, strict=True):
+            flags += [flag] * len(jax.tree.leaves(argument))
         inputs = [_Value(leaf, flag) for leaf, flag in zip(leaves, flags, strict=True)]
+        size = next(value.array.shape[-1] for value in inputs if value.is_batched)
+        single = [one_replicate(value.array) if value.is_batched else value.array for value in inputs]
+        program, result = jax.make_jaxpr(function, return_shape=True)(*jax.tree.unflatten(structure, single))
         outputs = _replay(program, inputs, _Context(size, stores, log))
         return jax.tree.unflatten(jax.tree.structure(result), [_to_batched(output, size) for output in outputs])
 
@@ -67,13 +68,13 @@ def trailing_vmap(
 
 
 def without_barriers(function: Callable[..., Any]) -> Callable[..., Any]:
-    def passing(*arguments: Any) -> Any:
+    def barrier_free(*arguments: Any) -> Any:
         program, result = jax.make_jaxpr(function, return_shape=True)(*arguments)
-        inputs = [_Value(leaf, False) for leaf in jax.tree.leaves(arguments)]
-        outputs = _replay(program, inputs, _Context(1, stores=False, log=None, passes=True))
+        inputs = [_Value(leaf, is_batched=False) for leaf in jax.tree.leaves(arguments)]
+        outputs = _replay(program, inputs, _Context(size=1, stores=False, log=None, drops_barriers=True))
         return jax.tree.unflatten(jax.tree.structure(result), [output.array for output in outputs])
 
-    return passing
+    return barrier_free
 
 
 def one_replicate(batched: Any) -> Any:
@@ -85,11 +86,16 @@ def one_replicate(batched: Any) -> Any:
 
 
 def _to_batched(value: _Value, size: int, shape: tuple[int, ...] | None = None) -> Any:
+    """Return the value with the batch axis, and with `shape` for each replicate, by default its own."""
     array, is_batched = value
-    shape = jax.numpy.shape(array)[: -1 if is_batched else None] if shape is None else shape
+    own_shape = jax.numpy.shape(array)
+    if is_batched:
+        own_shape = own_shape[:-1]
+    shape = own_shape if shape is None else shape
     if is_batched and array.ndim == len(shape) + 1:
         return array
-    axes = (len(shape),) if is_batched else tuple(range(len(jax.numpy.shape(array))))
+    # Only a scalar is broadcast to another shape, so a batched array has the batch axis alone.
+    axes = (len(shape),) if is_batched else tuple(range(len(own_shape)))
     return lax.broadcast_in_dim(array, (*shape, size), axes)
 
 
@@ -98,7 +104,7 @@ class _Context(NamedTuple):
     stores: bool
     log: Log | None
     calls: tuple[Any, ...] = ()  # calls that contain the operation
-    passes: bool = False  # whether to leave out barriers
+    drops_barriers: bool = False
 
 
 def _replay(closed: Any, inputs: list[_Value], context: _Context) -> list[_Value]:
@@ -121,20 +127,21 @@ def _apply(equation: Any, operands: list[_Value], context: _Context) -> list[_Va
     inner = rewriting.called(equation)
     if inner is not None:
         return _replay(inner, operands, context._replace(calls=(equation, *context.calls)))
-    if context.passes and name == "optimization_barrier":
+    if context.drops_barriers and name == "optimization_barrier":
         return operands
     rule = _rule(equation, operands, context)
     if context.log is not None:
         context.log.append((equation, rule, context.calls))
     if rule == SHARED:
-        return _results(equation, _bind(equation, [operand.array for operand in operands]), False)
+        return _results(equation, _bind(equation, [operand.array for operand in operands]), is_batched=False)
     if rule == STORED:
-        return _results(equation, _STORED[name](equation, *(operand.array for operand in operands)), True)
+        outputs = _STORED[name](equation, *(operand.array for operand in operands))
+        return _results(equation, outputs, is_batched=True)
     if rule == WRITTEN:
-        written = rewriting.written(equation)
-        if written is not None:
+        rewritten = rewriting.function_for(equation)
+        if rewritten is not None:
             shapes = [jax.ShapeDtypeStruct(atom.aval.shape, atom.aval.dtype) for atom in equation.invars]
-            return _replay(jax.make_jaxpr(written)(*shapes), operands, context._replace(log=None))
+            return _replay(jax.make_jaxpr(rewritten)(*shapes), operands, context._replace(log=None))
     if rule == TRAILING:
         changes: dict[str, Any] = {}
         if name in _RESHAPES:
@@ -143,14 +150,14 @@ def _apply(equation: Any, operands: list[_Value], context: _Context) -> list[_Va
         else:
             shape = equation.outvars[0].aval.shape if _is_elementwise(equation) else None
             arrays = [_to_batched(operand, size, shape) for operand in operands]
-        return _results(equation, _bind(equation, arrays, **changes), True)
+        return _results(equation, _bind(equation, arrays, **changes), is_batched=True)
     if size == 1:  # branches and loops stay as they are
-        single = [lax.squeeze(array, (array.ndim - 1,)) if batched else array for array, batched in operands]
-        results = _results(equation, _bind(equation, single), True)
+        single = [lax.squeeze(array, (array.ndim - 1,)) if is_batched else array for array, is_batched in operands]
+        results = _results(equation, _bind(equation, single), is_batched=True)
         return [value._replace(array=lax.expand_dims(value.array, (value.array.ndim,))) for value in results]
     axes = tuple(-1 if operand.is_batched else None for operand in operands)
     mapped = jax.vmap(lambda *arrays: _bind(equation, list(arrays)), in_axes=axes, out_axes=-1, axis_size=size)
-    return _results(equation, mapped(*(operand.array for operand in operands)), True)
+    return _results(equation, mapped(*(operand.array for operand in operands)), is_batched=True)
 
 
 def _rule(equation: Any, operands: list[_Value], context: _Context) -> str:
@@ -160,7 +167,8 @@ def _rule(equation: Any, operands: list[_Value], context: _Context) -> str:
     if context.stores and _is_stored(equation, operands):
         return STORED
     # A single replicate needs no operations along the batch, but must be rounded like one of many.
-    if context.stores and (context.size > 1 or name in rewriting.ROUNDING) and rewriting.written(equation) is not None:
+    is_rounded = context.size > 1 or name in rewriting.ROUNDING
+    if context.stores and is_rounded and rewriting.function_for(equation) is not None:
         return WRITTEN
     is_trailing = name in _SAME_AXES or (name in _RESHAPES and len(operands) == 1) or _is_elementwise(equation)
     return TRAILING if is_trailing else FALLBACK
@@ -198,10 +206,11 @@ def _chain(combine: Callable[[Any, Any], Any], equation: Any, array: Any) -> Any
         parts = [array]
         size = array.shape[axis]
         if size > LONGEST_CHAIN:
+            # Slices of equal width are combined to one slice, and what is left over follows it.
             width = max(math.isqrt(size), size // MOST_PARTS)
             end = width * min(size // width, MOST_PARTS)
-            first = [lax.slice_in_dim(array, start, start + width, axis=axis) for start in range(0, end, width)]
-            parts = [stored(functools.reduce(combine, first)), lax.slice_in_dim(array, end, size, axis=axis)]
+            slices = [lax.slice_in_dim(array, start, start + width, axis=axis) for start in range(0, end, width)]
+            parts = [stored(functools.reduce(combine, slices)), lax.slice_in_dim(array, end, size, axis=axis)]
         terms = []
         for part in parts:
             terms += [lax.index_in_dim(part, i, axis, keepdims=False) for i in range(part.shape[axis])]

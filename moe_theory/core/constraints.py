@@ -142,8 +142,7 @@ def check(params: Any, dims: Any = None) -> Values:
     for name, value in values.items():
         if value.ndim != 0:
             raise InvalidValueError(
-                f"{name} has shape {value.shape}, but a run has one setting. Call it once per cell.",
-                argument=name,
+                f"{name} has shape {value.shape}, but a run has one setting. Call it once per cell.", argument=name
             )
         _require(_constraints(type(params))[name], name, value.item())
         _require_representable(name, value.item(), real)
@@ -342,7 +341,11 @@ def axes_of(hint: Any) -> list[str] | None:
 def _require(constraints: tuple[Any, ...], name: str, value: Any) -> None:
     try:
         kind = np.asarray(value).dtype.kind
-        array = np.asarray(value, None if kind in "iu" else float) if kind in "biufOV" else None  # V: bfloat16
+        array = None
+        if kind in "iu":
+            array = np.asarray(value)
+        elif kind in "bfOV":  # V: bfloat16
+            array = np.asarray(value, float)
     except OverflowError:
         raise InvalidValueError(f"{name}={shortened(value)} is too large. Lower {name}.", argument=name) from None
     except (TypeError, ValueError):

@@ -47,7 +47,7 @@ _BY_XLA = {"xla_cpu_experimental_ynn_fusion_type": ""}
 _FURTHER = {"xla_cpu_copy_insertion_use_region_analysis": True, "xla_backend_optimization_level": 2}
 
 _UNTESTED = (0, 12)  # the first version of JAX whose programs are not tested
-_STATIC = (0, 4, 6, 7, 8)  # positions of a program's static arguments
+_STATIC = (0, 4, 6, 7, 8)  # positions in `_run` of system, blocks, observe, reduce and is_batch, which are static
 
 
 def run(
@@ -82,25 +82,29 @@ def run(
             start = _start_program(platform)
         state = start(system.init, keys, params, is_batch)
     if state is not None:
-        system = _Pair(None, system.step)
-    is_large = state is not None and bytes_of(state) > ALONE_BYTES * (keys.shape[0] if is_batch else 1)
+        # Systems with the same step share a program, whatever their `init`.
+        system = _Functions(None, system.step)
+    num_replicates = keys.shape[0] if is_batch else 1
+    is_large = state is not None and bytes_of(state) > ALONE_BYTES * num_replicates
     if platform is None or is_plain or not can_rewrite():
         blocks = fixed_blocks(num_rounds, record_every)
         lengths = ()
     else:
         blocks, lengths = planned(num_rounds, record_every, FEWEST_RECORDS if platform == "cpu" else 1)
     run_program = program(platform, is_plain, is_large)
-    count = -(-num_rounds // record_every)
-    traced = (system, keys, state, params)
-    static = (lengths, observe, reduce, is_batch)
-    if blocks.room > count:
-        kind = (system.step, keys.shape, bytes_of((state, params)), blocks, *static[1:])
+    num_records = -(-num_rounds // record_every)  # rounded up
+    before_blocks = (system, keys, state, params)
+    after_blocks = (lengths, observe, reduce, is_batch)
+    if blocks.room > num_records:
+        kind = (system.step, keys.shape, bytes_of((state, params)), blocks, observe, reduce, is_batch)
         record_bytes = _record_bytes()
         if kind not in record_bytes:  # once, because tracing takes as long as a small run
-            record_bytes[kind] = bytes_of(run_program.eval_shape(*traced, blocks, *static)[1])
-        blocks = blocks._replace(room=count) if record_bytes[kind] > SPARE_BYTES else blocks
-    state, records = run_program(*traced, blocks, *static)
-    return state, without_room(records, blocks, count, platform)
+            _, record_shapes = run_program.eval_shape(*before_blocks, blocks, *after_blocks)
+            record_bytes[kind] = bytes_of(record_shapes)
+        if record_bytes[kind] > SPARE_BYTES:
+            blocks = blocks._replace(room=num_records)
+    state, records = run_program(*before_blocks, blocks, *after_blocks)
+    return state, without_room(records, blocks, num_records, platform)
 
 
 @functools.cache
@@ -110,7 +114,8 @@ def _record_bytes() -> dict[Hashable, int]:
 
 def require_one_round(rounds: Any) -> None:
     """Raise InvalidValueError unless all replicates of a batch are at the same round, which is at least 0."""
-    low, high = (int(find(rounds)) for find in (np.min, np.max))
+    low = int(np.min(rounds))
+    high = int(np.max(rounds))
     if low != high:
         raise InvalidValueError(
             f"the replicates of this state are at rounds {low} to {high}, but must be at one round. Join equal "
@@ -140,7 +145,7 @@ def program(platform: str | None, is_plain: bool = False, is_large: bool = False
 def _program(platform: str | None, is_plain: bool, is_large: bool) -> Any:
     options = None if is_plain else _options(platform, is_large)
     is_split = (platform or jax.default_backend()) == "cpu"
-    traits = _RunTraits(options is not None, is_split, is_large, is_seen=platform is not None)
+    traits = _RunTraits(options is not None, is_split, is_large, shares_round=platform is not None)
     body = _run_plainly if is_plain else functools.partial(_run, traits)
     return jax.jit(body, static_argnums=_STATIC, compiler_options=_without_faults(platform, options))
 
@@ -192,7 +197,7 @@ class _RunTraits(NamedTuple):
     stores: bool  # whether barriers store
     is_split: bool  # whether draws are made ahead and the batch axis is last, as on a CPU
     is_large: bool  # whether replicates are matrices
-    is_seen: bool  # whether all replicates of the initial state are known to be at the same round
+    shares_round: bool  # whether all replicates of the initial state are known to be at the same round
 
 
 class _Walk(NamedTuple):
@@ -211,16 +216,19 @@ def _agrees_on_a_small_run() -> bool:
         return _Walk(state.round + 1, place), jnp.max(place)
 
     keys = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(jax.random.key(0, impl="threefry2x32"), jnp.arange(3))
-    arguments = (_Pair(init, step), keys, None, jnp.float32(0.5), fixed_blocks(5, 2), ())
+    blocks = fixed_blocks(num_rounds=5, record_every=2)
+    arguments = (_Functions(init, step), keys, None, jnp.float32(0.5), blocks, ())
     arguments += (lambda state, info: (state, info), None, True)
-    traits = _RunTraits(stores=False, is_split=True, is_large=False, is_seen=True)
-    bodies = functools.partial(_run, traits), _run_by_vmap
+    traits = _RunTraits(stores=False, is_split=True, is_large=False, shares_round=True)
+    bodies = (functools.partial(_run, traits), _run_by_vmap)
     runs = [jax.jit(body, static_argnums=_STATIC)(*arguments) for body in bodies]
-    pairs = zip(*map(jax.tree.leaves, runs), strict=True)
-    return all(one.shape == other.shape and bool(jnp.allclose(one, other, 1e-5, 1e-5)) for one, other in pairs)
+    for one, other in zip(*map(jax.tree.leaves, runs), strict=True):
+        if one.shape != other.shape or not jnp.allclose(one, other, rtol=1e-5, atol=1e-5):
+            return False
+    return True
 
 
-class _Pair(NamedTuple):
+class _Functions(NamedTuple):
     init: Callable[..., Any] | None  # None if the run continues from a state
     step: Callable[..., Any]
 
@@ -230,7 +238,8 @@ def cpu_options(is_large: bool = False) -> dict[str, Any] | None:
     """Return options with which barriers store values on a CPU, or None if this XLA cannot do that."""
     flags = os.environ.get("XLA_FLAGS", "")
     options = _FURTHER | (faults.avoiding() if is_large else _BY_XLA)
-    for further in ({name: value for name, value in options.items() if f"--{name}" not in flags}, {}):
+    unset = {name: value for name, value in options.items() if f"--{name}" not in flags}
+    for further in (unset, {}):
         if _stores(_BARRIERS_STORE | further):
             return _BARRIERS_STORE | further
     return None
@@ -255,35 +264,38 @@ def num_programs() -> int:
     return sum(program(*kind)._cache_size() for kind in kinds)
 
 
-def _run(traits: _RunTraits, *arguments: Any) -> tuple[Any, Any]:
-    system, keys, state, params, blocks, lengths, observe, reduce, is_batch = arguments
+def _run(traits: _RunTraits, system, keys, state, params, blocks, lengths, observe, reduce, is_batch) -> Any:
     if traits.is_large and is_batch and keys.shape == (1,):
         # Run it without the batch axis, because a trailing axis of length 1 costs copies of matrices.
-        one = jax.tree.map(lambda leaf: leaf[..., 0], state)
-        reduced = (lambda leaf: leaf[..., None]) if reduce is None else (lambda leaf: reduce(leaf[..., None]))
-        alone = (system, keys[0], one, params, blocks, lengths, observe, reduced, False)
-        state, records = _run(traits, *alone)
-        return jax.tree.map(lambda leaf: leaf[..., None], state), records
+        one_state = jax.tree.map(lambda leaf: leaf[..., 0], state)
+
+        def reduce_one(leaf):
+            batch = leaf[..., None]
+            return batch if reduce is None else reduce(batch)
+
+        arguments = (system, keys[0], one_state, params, blocks, lengths, observe, reduce_one, False)
+        end_state, records = _run(traits, *arguments)
+        return jax.tree.map(lambda leaf: leaf[..., None], end_state), records
     start_state = _start(traits.stores, system.init, keys, params, is_batch) if state is None else state
-    start_state = vmap.with_step_types(functools.partial(_shapes_of, system.step, keys, is_batch), start_state, params)
+    shapes_after = functools.partial(_shapes_of, system.step, keys, is_batch)
+    start_state = vmap.with_step_types(shapes_after, start_state, params)
     # Replicates may be at different rounds if nobody checked. Then each draws with its own round.
-    first = (jnp.max(start_state.round) if state is None or traits.is_seen else start_state.round) + 1
-    machine = _machine(traits, system, keys, start_state, first, params, observe, reduce, is_batch)
+    first_round = (jnp.max(start_state.round) if state is None or traits.shares_round else start_state.round) + 1
+    machine = _machine(traits, system, keys, start_state, first_round, params, observe, reduce, is_batch)
     if blocks.fixed is None:
         return run_records(machine, start_state, blocks, *lengths)
     num_rounds, record_every = blocks.fixed
-    count, num_left = divmod(num_rounds, record_every)
+    num_left = num_rounds % record_every  # rounds of the last record, if they are fewer
     pieces = []
-    for rounds_before, rounds, stride in (
-        (0, count * record_every, record_every),
-        (num_rounds - num_left, num_left, num_left),
-    ):
+    end_state = start_state
+    first_part = (0, num_rounds - num_left, record_every)
+    last_part = (num_rounds - num_left, num_left, num_left)
+    for done, rounds, stride in (first_part, last_part):
         if rounds:
-            start_state, records = run_records(
-                machine, start_state, whole_blocks(rounds, stride), num_rounds=rounds, stride=stride, done=rounds_before
-            )
+            whole = whole_blocks(rounds, stride)
+            end_state, records = run_records(machine, end_state, whole, num_rounds=rounds, stride=stride, done=done)
             pieces.append(records)
-    return start_state, jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *pieces)
+    return end_state, jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *pieces)
 
 
 def _run_plainly(*arguments: Any) -> tuple[Any, Any]:
@@ -291,9 +303,11 @@ def _run_plainly(*arguments: Any) -> tuple[Any, Any]:
     system, keys, state, params, *_, is_batch = arguments
     if can_rewrite():
         one_key = one_replicate(keys) if is_batch else keys
-        key = jax.eval_shape(lambda key: key, one_key)
-        start_state = jax.eval_shape(system.init, key, params) if state is None else state
-        start_state = one_replicate(start_state) if is_batch and state is not None else start_state
+        key = jax.eval_shape(lambda key: key, one_key)  # its shape
+        if state is None:
+            start_state = jax.eval_shape(system.init, key, params)
+        else:
+            start_state = one_replicate(state) if is_batch else state
         start_state = vmap.with_step_types(functools.partial(jax.eval_shape, system.step, key), start_state, params)
         split = split_step(system.step, key, start_state, params)
         vmap.require_step_result(start_state, split.shapes)
@@ -307,40 +321,45 @@ def _run_by_vmap(system: Any, keys: Any, state: Any, params: Any, blocks: Blocks
 
 
 def _shapes_of(step: Callable[..., Any], keys: Any, is_batch: bool, state: Any, params: Any) -> Any:
-    batch = functools.partial(trailing_vmap, is_batched=(True, True, False)) if is_batch else lambda step: step
-    return jax.eval_shape(batch(step), keys, state, params)
+    if is_batch:
+        step = trailing_vmap(step, is_batched=(True, True, False))
+    return jax.eval_shape(step, keys, state, params)
 
 
 def _start(stores: bool, init: Callable[..., Any], keys: Any, params: Any, is_batch: bool) -> Any:
-
     def start(key, params):
         return init(step_key(key, jnp.int32(0)), params)
 
     return _batching(is_batch, stores)(start, (True, False))(keys, params)
 
 
-def _machine(traits, system, keys, state, first, params, observe, reduce, is_batch) -> Machine:
+def _machine(traits, system, keys, state, first_round, params, observe, reduce, is_batch) -> Machine:
     stores = traits.stores
-    batch = _batching(is_batch, traits.stores, traits.is_split)
-    one_key, one_state = (one_replicate(part) if is_batch else part for part in (keys, state))
+    batch = _batching(is_batch, stores, traits.is_split)
+    one_key = one_replicate(keys) if is_batch else keys
+    one_state = one_replicate(state) if is_batch else state
     split = split_step(system.step, one_key, one_state, params)
     vmap.require_step_result(one_state, split.shapes)
     require_counted(one_state, split.added)
-    key_round = batch(step_key, (True, jnp.ndim(first) > 0))
-    draw_round, prepare_round, act_round = (batch(part, (True, True, False)) for part in split[:3])
-    step_round = batch(system.step, (True, True, False))
+    key_round = batch(step_key, (True, jnp.ndim(first_round) > 0))
+    # Keys or draws, and the state, differ between replicates. Parameters do not.
+    is_batched = (True, True, False)
+    draw_round = batch(split.draw, is_batched)
+    prepare_round = batch(split.prepare, is_batched)
+    act_round = batch(split.act, is_batched)
+    step_round = batch(system.step, is_batched)
     observe_round = batch(observe, (True, True))
     one_info = split.shapes[1]
     # A loop carries the last info from round to round. Only observed leaves are in it, because copying all of them
     # costs as much as a round.
-    is_observed = _reads(observe, one_state, one_info)
+    is_observed = _which_are_read(observe, one_state, one_info)
     structure = jax.tree.structure(one_info)
 
     if traits.is_split:
 
         def draw(num_done: Any) -> Any:
             earlier = split.count(state, num_done)
-            draws = draw_round(key_round(keys, first + num_done), earlier, params)
+            draws = draw_round(key_round(keys, first_round + num_done), earlier, params)
             # Without storing, every operation in `prepare` would draw the numbers again.
             return prepare_round(stored(draws), earlier, params) if stores else draws
 
@@ -352,27 +371,27 @@ def _machine(traits, system, keys, state, first, params, observe, reduce, is_bat
         def draw(num_done: Any) -> Any:
             return num_done
 
-        def advance(draws: Any, state: Any) -> Any:
-            return step_round(key_round(keys, first + draws), state, params)
+        def advance(draws: Any, state: Any) -> Any:  # `draws` is the number of rounds done
+            return step_round(key_round(keys, first_round + draws), state, params)
 
     def act(draws, state):
         state, info = advance(draws, state)
         return state, [leaf for leaf, is_read in zip(jax.tree.leaves(info), is_observed, strict=True) if is_read]
 
-    size = jnp.shape(keys) if is_batch else ()
+    batch_shape = jnp.shape(keys) if is_batch else ()
 
-    def zeros(are_read: bool) -> list[Any]:
+    def make_zeros(are_read: bool) -> list[Any]:
         pairs = zip(jax.tree.leaves(one_info), is_observed, strict=True)
-        return [jnp.zeros((*leaf.shape, *size), leaf.dtype) for leaf, is_read in pairs if is_read is are_read]
+        return [jnp.zeros((*leaf.shape, *batch_shape), leaf.dtype) for leaf, is_read in pairs if is_read is are_read]
 
     def record(state, leaves):
         read = iter(leaves)
-        unread = iter(zeros(are_read=False))
+        unread = iter(make_zeros(are_read=False))
         filled = [next(read if is_read else unread) for is_read in is_observed]
         observed = observe_round(state, jax.tree.unflatten(structure, filled))
         return observed if reduce is None else jax.tree.map(reduce, observed)
 
-    return Machine(draw=jax.vmap(draw), act=act, record=record, blank=zeros(are_read=True))
+    return Machine(draw=jax.vmap(draw), act=act, record=record, blank=make_zeros(are_read=True))
 
 
 def _batching(is_batch: bool, stores: bool, is_split: bool = True) -> Callable[..., Any]:
@@ -384,13 +403,14 @@ def _batching(is_batch: bool, stores: bool, is_split: bool = True) -> Callable[.
     return lambda function, is_batched: vmap.trailing(without_barriers(function), is_batched)
 
 
-def _reads(observe: Callable[[Any, Any], Any], state: Any, info: Any) -> list[bool]:
+def _which_are_read(observe: Callable[[Any, Any], Any], state: Any, info: Any) -> list[bool]:
     closed, shapes = jax.make_jaxpr(observe, return_shape=True)(state, info)
     vmap.require_whole_bytes("what is observed", shapes)
     program = closed.jaxpr
     operands = itertools.chain.from_iterable(equation.invars for equation in program.eqns)
-    looked_at = set(map(id, [*operands, *program.outvars]))
-    return [id(variable) in looked_at for variable in program.invars[len(jax.tree.leaves(state)) :]]
+    ids = {id(variable) for variable in [*operands, *program.outvars]}
+    info_variables = program.invars[len(jax.tree.leaves(state)) :]
+    return [id(variable) in ids for variable in info_variables]
 
 
 # Measured on one core for the systems of `continual` and `edge`. For all states up to 400 kB narrower blocks cost more,
@@ -422,16 +442,18 @@ def width_for(state: Any, platform: str = "cpu", count: int | None = None, memor
     state_bytes = bytes_of(state)
     if platform == "cpu":
         most = 1 if state_bytes > ALONE_BYTES else BLOCK_WIDTH
-        room = BLOCK_BYTES // max(state_bytes, 1)
+        num_fitting = BLOCK_BYTES // max(state_bytes, 1)
     else:
         most = FILLING_WIDTH
         num_bytes = memory
         if not num_bytes:
             statistics = jax.local_devices(backend=platform)[0].memory_stats() or {}
             num_bytes = statistics.get("bytes_limit", UNKNOWN_BYTES)
-        room = num_bytes // (STATE_COPIES * max(state_bytes, 1))
-    width = min(most, 1 << max(room, 1).bit_length() - 1)
-    return width if count is None else min(width, 1 << (count - 1).bit_length())
+        num_fitting = num_bytes // (STATE_COPIES * max(state_bytes, 1))
+    width = min(most, 1 << (max(num_fitting, 1).bit_length() - 1))  # rounded down to a power of two
+    if count is None:
+        return width
+    return min(width, 1 << (count - 1).bit_length())  # rounded up
 
 
 def bytes_of(state: Any) -> int:
@@ -447,24 +469,27 @@ def run_in_blocks(
         require_one_round(state.round)
     count = len(names)
 
-    def block(first: int) -> tuple[Any, Any]:
+    def run_block(first: int) -> tuple[Any, Any]:
+        # Copies of the last replicate fill the last block up.
         places = np.minimum(np.arange(first, first + width), count - 1)
-        part = jax.tree.map(functools.partial(_replicates_at, places), state)
-        return run(system, replicate_keys(root_key, names[places]), part, *arguments)
+        block_state = jax.tree.map(functools.partial(_take_replicates, places), state)
+        return run(system, replicate_keys(root_key, names[places]), block_state, *arguments)
 
-    first_block = block(0)  # compiles the program
-    blocks = [first_block, *on_all_cores(block, range(width, count, width))]
-    return jax.tree.map(lambda *parts: _joined(parts, count), *blocks)
+    first_block = run_block(0)  # compiles the program
+    blocks = [first_block, *on_all_cores(run_block, range(width, count, width))]
+    return jax.tree.map(lambda *parts: _join(parts, count), *blocks)
 
 
-def _joined(parts: tuple[Any, ...], count: int) -> Any:
+def _join(parts: tuple[Any, ...], count: int) -> Any:
     if len(parts) == 1 and parts[0].shape[-1] == count:
         return parts[0]
-    if not isinstance(parts[0].dtype, np.dtype):
+    if not isinstance(parts[0].dtype, np.dtype):  # random keys, which NumPy does not have
         return jnp.concatenate(parts, axis=-1)[..., :count]
-    return on_device_of(parts[0], np.concatenate([np.asarray(part) for part in parts], axis=-1)[..., :count])
+    joined = np.concatenate([np.asarray(part) for part in parts], axis=-1)
+    return on_device_of(parts[0], joined[..., :count])
 
 
-def _replicates_at(places: np.ndarray, leaf: Any) -> Any:
-    is_plain = isinstance(leaf.dtype, np.dtype)
-    return (np.asarray(leaf) if is_plain else leaf)[..., places]
+def _take_replicates(places: np.ndarray, leaf: Any) -> Any:
+    if isinstance(leaf.dtype, np.dtype):
+        leaf = np.asarray(leaf)
+    return leaf[..., places]

@@ -39,9 +39,14 @@ def taught_to(
 ) -> tuple[Float[Array, "M N"], Float[Array, "M N"], Float[Array, ""]]:
     """Return e, a and E|w' - w|^2 as in `taught`, for all experts, after one of them has learned a task."""
     mask = chosen[:, None]
-    own_errors, along = (jnp.sum(jnp.where(mask, values, 0), axis=0) for values in (errors, projections))
-    own_errors, along, squared_move = taught(pool, task, own_errors, along, contraction=contraction, spread=spread)
-    return jnp.where(mask, own_errors[None, :], errors), jnp.where(mask, along[None, :], projections), squared_move
+    own_errors = jnp.sum(jnp.where(mask, errors, 0), axis=0)
+    own_projections = jnp.sum(jnp.where(mask, projections, 0), axis=0)
+    own_errors, own_projections, squared_move = taught(
+        pool, task, own_errors, own_projections, contraction=contraction, spread=spread
+    )
+    errors = jnp.where(mask, own_errors[None, :], errors)
+    projections = jnp.where(mask, own_projections[None, :], projections)
+    return errors, projections, squared_move
 
 
 def taught(
@@ -66,7 +71,9 @@ def taught(
     is_task = jnp.arange(len(errors)) == task
     gaps = jnp.sum((truth[None, :] - pool.truths) ** 2, axis=1)  # D_nk
     along = jnp.sum(pool.truths * unit[None, :], axis=1)  # w_k.u_n
-    before, own_error, projection = (jnp.sum(jnp.where(is_task, values, 0)) for values in (projections, errors, along))
+    before = jnp.sum(jnp.where(is_task, projections, 0))  # a_n
+    own_error = jnp.sum(jnp.where(is_task, errors, 0))  # e_n
+    projection = jnp.sum(jnp.where(is_task, along, 0))  # w_n.u_n
     residual = before - projection  # x
     shown_squared = residual**2
     remaining = own_error - residual**2

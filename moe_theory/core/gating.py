@@ -130,9 +130,10 @@ def pairs_of(outputs: Float[np.ndarray, "M N B"], sets: Int[np.ndarray, "N B"] |
     Source: the sets in (11) of `continual` and (15) of `edge`. Equations (40) and (30) say that neither trails.
     """
     runs = np.arange(outputs.shape[2])
-    leaders = outputs.argmax(axis=1)
-    sets = np.broadcast_to(np.arange(outputs.shape[1])[:, None], outputs.shape[1:]) if sets is None else sets
-    of_sets = sets[leaders, runs]
-    highest = np.take_along_axis(outputs, leaders[:, None], axis=1)[:, 0]
-    rival_outputs = outputs[np.arange(len(outputs))[None, :, None], leaders[:, None], runs]  # h_m' at m's signal
-    return Pairs(of_sets[:, None] != of_sets[None, :], highest[:, None] <= rival_outputs)
+    best_signals = outputs.argmax(axis=1)  # for each expert, the signal with its largest output
+    if sets is None:
+        sets = np.broadcast_to(np.arange(outputs.shape[1])[:, None], outputs.shape[1:])
+    sets_of_best = sets[best_signals, runs]
+    highest = np.take_along_axis(outputs, best_signals[:, None], axis=1)[:, 0]
+    rival_outputs = outputs[np.arange(len(outputs))[None, :, None], best_signals[:, None], runs]  # h_m' at m's signal
+    return Pairs(exist=sets_of_best[:, None] != sets_of_best[None, :], trail=highest[:, None] <= rival_outputs)

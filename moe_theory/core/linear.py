@@ -210,7 +210,8 @@ def minimum_norm(models: Float[Array, "k d"], arrival: Any, params: Any) -> Floa
         column = features[:, sample]
         length = jnp.sum(row * column)
         remainder = missing[:, sample] - jnp.sum(change * column, axis=1)
-        change = change + jnp.where(length > 0, remainder / jnp.where(length > 0, length, 1), 0)[:, None] * row
+        steps = jnp.where(length > 0, remainder / jnp.where(length > 0, length, 1), 0)  # 0 for a dependent sample
+        change = change + steps[:, None] * row
     return change
 
 

@@ -16,14 +16,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from moe_theory.core.errors import (
-    OWN_CODE,
-    DeclarationError,
-    described,
-    frames,
-    require_parameters,
-    unknown_name,
-)
+from moe_theory.core.errors import OWN_CODE, DeclarationError, described, frames, require_parameters, unknown_name
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,8 +93,8 @@ class Paper:
 
     def reading_names(self, group: str) -> tuple[str, ...]:
         """Return the names of the readings in a group: "all", "default" or "quick"."""
-        defaults = self.default_readings or tuple(self.readings)
-        return {"all": tuple(self.readings), "default": defaults, "quick": self.default_readings[:1] or defaults}[group]
+        names = {"all": (), "default": self.default_readings, "quick": self.default_readings[:1]}[group]
+        return names or tuple(self.readings)
 
     def reading(self, name: str) -> Reading:
         """Return the reading called `name`. Raises: UnknownNameError."""

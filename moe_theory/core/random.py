@@ -130,19 +130,22 @@ def draws(
     if dtype not in (jnp.float32, jnp.float64):
         raise TypeError(f"numbers of type {jnp.dtype(dtype)} cannot be drawn. Use float32 or float64.")
     num_words = jnp.dtype(dtype).itemsize // 4  # words per number
-    rows = [-(-num_words * count // 4) for count in (num_uniforms, num_normals + num_normals % 2)]
-    places = np.concatenate([*map(np.arange, rows)])
-    words = threefry.stored_pairs(block(key, places, np.repeat([UNIFORMS, NORMALS], rows)))
-    of_uniforms, of_normals = (
-        [[word[rows_of_part] for word in words[start : start + num_words]] for start in range(0, 4, num_words)]
-        for rows_of_part in (slice(rows[0]), slice(rows[0], None))
-    )
+    # A row has the four words of a hash. Normals are drawn in pairs.
+    num_rows = [-(-num_words * count // 4) for count in (num_uniforms, num_normals + num_normals % 2)]
+    places = np.concatenate([*map(np.arange, num_rows)])
+    words = threefry.stored_pairs(block(key, places, np.repeat([UNIFORMS, NORMALS], num_rows)))
+
+    def words_of_numbers(rows: slice) -> list[list[Array]]:
+        return [[word[rows] for word in words[start : start + num_words]] for start in range(0, 4, num_words)]
+
+    of_uniforms = words_of_numbers(slice(num_rows[0]))
+    of_normals = words_of_numbers(slice(num_rows[0], None))
     numbers = []
     for radial, angular in zip(of_normals[::2], of_normals[1::2], strict=True):
         radius = jnp.sqrt(-2 * jnp.log(_unit(radial, dtype, is_fine=True)))
         numbers += [radius * part for part in _on_circle(_unit(angular, dtype) - 0.5)]
     units = [_unit(part, dtype) for part in of_uniforms]
-    return _joined(units, num_uniforms), _joined(numbers, num_normals)
+    return _interleave(units, num_uniforms), _interleave(numbers, num_normals)
 
 
 def block(
@@ -180,13 +183,13 @@ def _on_circle(turns: Float[Array, "*shape"]) -> tuple[Float[Array, "*shape"], F
 def _circle_series(degree: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Return coefficients on [0, 1/4] of cos(2 pi q^0.5), up to `degree` + 1, and of sin(2 pi q^0.5) / q^0.5."""
 
-    def fitted(function: Callable[[np.ndarray], np.ndarray], degree: int) -> tuple[float, ...]:
+    def fit(function: Callable[[np.ndarray], np.ndarray], degree: int) -> tuple[float, ...]:
         series = np.polynomial.Chebyshev.interpolate(function, degree, domain=[0, 0.25])
         return tuple(np.abs(series.convert(kind=np.polynomial.Polynomial).coef).tolist())
 
     return (
-        fitted(lambda squares: np.cos(2 * np.pi * np.sqrt(squares)), degree + 1),
-        fitted(lambda squares: np.sin(2 * np.pi * np.sqrt(squares)) / np.sqrt(squares), degree),
+        fit(lambda squares: np.cos(2 * np.pi * np.sqrt(squares)), degree + 1),
+        fit(lambda squares: np.sin(2 * np.pi * np.sqrt(squares)) / np.sqrt(squares), degree),
     )
 
 
@@ -198,5 +201,5 @@ def _alternating(coefficients: tuple[float, ...], number: Float[Array, "*shape"]
     return value
 
 
-def _joined(columns: list[Float[Array, " rows"]], count: int) -> Float[Array, " n"]:
+def _interleave(columns: list[Float[Array, " rows"]], count: int) -> Float[Array, " n"]:
     return stored(jnp.stack(stored(columns), axis=1).reshape(-1)[:count])

@@ -26,7 +26,7 @@ def called(equation: Any) -> Any:
     return inner if equation.primitive.name in _CALLS and isinstance(inner, jex_core.ClosedJaxpr) else None
 
 
-def written(equation: Any) -> Callable[..., Any] | None:
+def function_for(equation: Any) -> Callable[..., Any] | None:
     """Return a function with the operation's results up to rounding, or None if the operation is not rewritten."""
     rule = _RULES.get(equation.primitive.name)
     operands = [atom.aval for atom in equation.invars]
@@ -50,11 +50,13 @@ def _dot(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
         return None
 
     def product(*arrays: Any) -> Any:
-        one, second = (
+        # The contracted axes come last. At most one array has another axis, so the two broadcast.
+        first, second = (
             lax.transpose(array, (*free_axes, *axes)).astype(dtype)
             for array, free_axes, axes in zip(arrays, free, contracted, strict=True)
         )
-        return jnp.sum(one * second, axis=tuple(range(len(free[0] + free[1]), max(one.ndim, second.ndim))))
+        num_free = len(free[0]) + len(free[1])
+        return jnp.sum(first * second, axis=tuple(range(num_free, max(first.ndim, second.ndim))))
 
     return product
 
@@ -62,15 +64,14 @@ def _dot(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
 def _extreme(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
     (axis,) = equation.params["axes"]
     dtype = equation.params["index_dtype"]
-    is_first = lax.max if equation.primitive.name == "argmax" else lax.min
+    reduce = jnp.max if equation.primitive.name == "argmax" else jnp.min
     shape = operands[0].shape
-    reduced = jnp.max if is_first is lax.max else jnp.min
     if shape[axis] == 0 or dtype not in _INDICES or jnp.issubdtype(operands[0].dtype, jnp.complexfloating):
         return None
 
     def place(array: Any) -> Any:
         array = array.astype(jnp.int32) if array.dtype == bool else array
-        is_extreme = (array == reduced(array, axis=axis, keepdims=True)) | (array != array)
+        is_extreme = (array == reduce(array, axis=axis, keepdims=True)) | (array != array)  # a NaN is extreme, too
         places = lax.broadcasted_iota(dtype, shape, axis)
         return jnp.min(jnp.where(is_extreme, places, shape[axis]), axis=axis).astype(dtype)
 

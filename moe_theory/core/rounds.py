@@ -30,19 +30,22 @@ class Blocks(NamedTuple):
 
 def planned(num_rounds: int, record_every: int, fewest: int = FEWEST_RECORDS) -> tuple[Blocks, Any]:
     """Return a run's blocks and lengths. If it has several records, there is room for at least `fewest`."""
-    count = -(-num_rounds // record_every)
+    count = -(-num_rounds // record_every)  # rounded up
     if max(num_rounds, record_every) > np.iinfo(np.int32).max:
         return fixed_blocks(num_rounds, record_every), ()
-    room = count if count == 1 or count > MOST_RECORDS else max(1 << (count - 1).bit_length(), fewest)
-    lengths = np.int32(num_rounds), np.int32(record_every)
+    room = count
+    if 1 < count <= MOST_RECORDS:
+        room = max(1 << (count - 1).bit_length(), fewest)
+    lengths = (np.int32(num_rounds), np.int32(record_every))
     if record_every > ROUNDS_AHEAD:
-        return Blocks(_block_length(min(record_every, num_rounds)), room, 0), lengths
+        return Blocks(ahead=_block_length(min(record_every, num_rounds)), room=room, shared=0), lengths
     shared = _block_length(count, ROUNDS_AHEAD // record_every)
-    return Blocks(shared * record_every, room, shared), lengths
+    return Blocks(ahead=shared * record_every, room=room, shared=shared), lengths
 
 
 def fixed_blocks(num_rounds: int, record_every: int) -> Blocks:
-    return Blocks(0, -(-num_rounds // record_every), 0, (num_rounds, record_every))
+    num_records = -(-num_rounds // record_every)
+    return Blocks(ahead=0, room=num_records, shared=0, fixed=(num_rounds, record_every))
 
 
 def _block_length(number: int, longest: int = ROUNDS_AHEAD) -> int:
@@ -56,12 +59,12 @@ def _block_length(number: int, longest: int = ROUNDS_AHEAD) -> int:
 
 
 def without_room(records: Any, blocks: Blocks, count: int, platform: str | None) -> Any:
-    def first(leaf: Any) -> Any:
+    def first_records(leaf: Any) -> Any:
         if platform != "cpu" or not is_known(leaf) or not isinstance(leaf.dtype, np.dtype):
             return leaf[:count]
         return on_device_of(leaf, np.asarray(leaf)[:count].copy())  # a view would keep the whole array
 
-    return records if blocks.room == count else jax.tree.map(first, records)
+    return records if blocks.room == count else jax.tree.map(first_records, records)
 
 
 def on_device_of(leaf: Any, array: np.ndarray) -> Any:
@@ -100,6 +103,7 @@ class _Rounds(NamedTuple):
         return -(-self.num_rounds // self.stride)
 
     def fewer(self, one: Any, other: Any) -> Any:
+        """Return the smaller number. It is `one` if strides and blocks are full."""
         return one if isinstance(self.num_rounds, int) else jnp.minimum(one, other)
 
     def rounds_of(self, record: Any) -> Any:
@@ -110,7 +114,8 @@ class _Rounds(NamedTuple):
             round_draws = jax.tree.map(
                 lambda leaf: jax.lax.dynamic_index_in_dim(leaf, start + number, keepdims=False), draws
             )
-            return self.machine.act(round_draws, carry[0])
+            state, _ = carry
+            return self.machine.act(round_draws, state)
 
         return _repeat(length, one_round, carry)
 
@@ -125,7 +130,7 @@ class _Rounds(NamedTuple):
 
         return _repeat(-(-rounds // ahead), block, (state, self.machine.blank))
 
-    def drawn(self, number: Any) -> Any:
+    def draw_block(self, number: Any) -> Any:
         return self.machine.draw(self.done + number * self.blocks.ahead + jnp.arange(self.blocks.ahead))
 
     def after_short_stride(self, draws: Any, number: Any, place: Any, state: Any) -> Any:
@@ -144,13 +149,13 @@ def _stack_records(rounds: _Rounds, state: Any) -> tuple[Any, Any]:
         return state, machine.record(state, info)
 
     def short_strides(state: Any, number: Any) -> Any:
-        draws = rounds.drawn(number)
+        draws = rounds.draw_block(number)
 
-        def one(state: Any, place: Any) -> Any:
+        def short_stride(state: Any, place: Any) -> Any:
             state, info = rounds.after_short_stride(draws, number, place, state)
             return state, machine.record(state, info)
 
-        return _stacked(blocks.shared, one, state)
+        return _stacked(blocks.shared, short_stride, state)
 
     count = rounds.num_records
     if not blocks.shared:
@@ -170,15 +175,17 @@ def _write_records(rounds: _Rounds, state: Any) -> tuple[Any, Any]:
         return jax.tree.map(write, records, machine.record(state, info))
 
     def with_long_stride(record: Any, carry: Any) -> Any:
-        state, info = rounds.after_long_stride(record, carry[0])
-        return state, write_record(carry[1], record, state, info)
+        state, records = carry
+        state, info = rounds.after_long_stride(record, state)
+        return state, write_record(records, record, state, info)
 
     def with_short_strides(number: Any, carry: Any) -> Any:
-        draws = rounds.drawn(number)
+        draws = rounds.draw_block(number)
 
         def one_record(place: Any, carry: Any) -> Any:
-            state, info = rounds.after_short_stride(draws, number, place, carry[0])
-            return state, write_record(carry[1], number * blocks.shared + place, state, info)
+            state, records = carry
+            state, info = rounds.after_short_stride(draws, number, place, state)
+            return state, write_record(records, number * blocks.shared + place, state, info)
 
         num_left = count - number * blocks.shared
         return _repeat(1 if blocks.shared == 1 else jnp.minimum(blocks.shared, num_left), one_record, carry)
@@ -204,9 +211,9 @@ def _repeat(times: Any, body: Callable[[Any, Any], Any], carry: Any) -> Any:
 def whole_blocks(num_rounds: int, stride: int) -> Blocks:
     count = num_rounds // stride
     if stride > ROUNDS_AHEAD:
-        return Blocks(_largest_divisor(stride, ROUNDS_AHEAD), count, 0)
+        return Blocks(ahead=_largest_divisor(stride, ROUNDS_AHEAD), room=count, shared=0)
     shared = _largest_divisor(count, ROUNDS_AHEAD // stride)
-    return Blocks(stride * shared, count, shared)
+    return Blocks(ahead=stride * shared, room=count, shared=shared)
 
 
 def _largest_divisor(number: int, limit: int) -> int:

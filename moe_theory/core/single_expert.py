@@ -243,10 +243,7 @@ def given_routes(
 
 
 def given_arrivals(
-    truths: Float[Numbers, "T d B"],
-    signals: Float[Numbers, "T d B"],
-    num_samples: int,
-    experts: Int[np.ndarray, "T B"],
+    truths: Float[Numbers, "T d B"], signals: Float[Numbers, "T d B"], num_samples: int, experts: Int[np.ndarray, "T B"]
 ) -> Exact:
     """Return the metrics of `given_routes` if every arrival has its own ground truth and signal.
 

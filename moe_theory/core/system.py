@@ -23,7 +23,7 @@ from moe_theory.core.errors import DeclarationError, InvalidValueError, shortene
 from moe_theory.core.machine import machine_memory
 from moe_theory.core.random import replicate_keys, typed_key
 
-NAMED_BYTES = 2**16  # larger parameters are checked again in every run
+HASHED_BYTES = 2**16  # larger parameters are checked again in every run
 MOST_STARTS = 128  # settings whose initial state is remembered
 BYTES_OF_NAME = 16  # bytes of a replicate's number and of two copies of its key
 
@@ -234,15 +234,17 @@ def check_run(num_rounds: int, record_every: int) -> None:
 def check_replicates(replicates: int | Sequence[int] | Int[Any, " B"], num_bytes: int = 0) -> np.ndarray:
     """Return the replicates' integers as uint32 (B,)."""
     names = np.asarray(replicates)
-    if names.dtype.kind not in "iu" or names.ndim > 1 or names.size == 0 or (names.ndim == 0 and names < 1):
+    is_count = names.ndim == 0
+    if names.dtype.kind not in "iu" or names.ndim > 1 or names.size == 0 or (is_count and names < 1):
         raise InvalidValueError(
             f"replicates={replicates!r} must be a count of at least 1, or a list of integers.", argument="replicates"
         )
-    if (names >= 2**32 + (names.ndim == 0)).any() or names.min() < 0:
+    end = 2**32 + 1 if is_count else 2**32
+    if (names >= end).any() or names.min() < 0:
         raise InvalidValueError(
             "replicates must be in [0, 2**32): other integers would repeat a replicate.", argument="replicates"
         )
-    if names.ndim == 1:
+    if not is_count:
         return names.astype(np.uint32)
     most = machine_memory() // (num_bytes + BYTES_OF_NAME)
     if names > most:
@@ -265,11 +267,12 @@ def check_checkpoint(state: State | None, like: State, shape: tuple[int, ...]) -
     leaves = jax.tree_util.tree_leaves_with_path(state)
     for (path, leaf), expected in zip(leaves, jax.tree.leaves(like), strict=True):
         is_weak = expected.weak_type or not hasattr(leaf, "dtype")  # Python numbers can have any type
-        is_typed = is_weak or leaf.dtype == expected.dtype
-        if jnp.shape(leaf) != (*expected.shape, *shape) or not is_typed:
+        has_type = is_weak or leaf.dtype == expected.dtype
+        expected_shape = (*expected.shape, *shape)
+        if jnp.shape(leaf) != expected_shape or not has_type:
             raise InvalidValueError(
                 f"the state's {jax.tree_util.keystr(path, simple=True, separator='.')} has shape {jnp.shape(leaf)} and "
-                f"type {jnp.result_type(leaf)}, but this call needs {(*expected.shape, *shape)} and {expected.dtype}. "
+                f"type {jnp.result_type(leaf)}, but this call needs {expected_shape} and {expected.dtype}. "
                 "Continue with the system, sizes, precision (jax_enable_x64) and replicates that it came from."
             )
 
@@ -312,16 +315,17 @@ _STARTS_LOCK = threading.Lock()
 def _begin_once(init: Callable[..., State], params: Params) -> tuple[State, int]:
     """Return the shapes of a state from `init`, and its round, or 0 if that is unknown."""
     leaves, structure = jax.tree.flatten(params)
-    names = tuple(_named(leaf) for leaf in leaves)
-    if None in names:
+    values = tuple(_hashable_value(leaf) for leaf in leaves)
+    if None in values:
         return _begin(init, params)
-    setting = (init, structure, names, jax.config.values["jax_enable_x64"], engine.can_rewrite())
+    setting = (init, structure, values, jax.config.values["jax_enable_x64"], engine.can_rewrite())
     start = _STARTS.get(setting)
     if start is None:
         start = _begin(init, params)
         with _STARTS_LOCK:
             if len(_STARTS) >= MOST_STARTS:
-                del _STARTS[next(iter(_STARTS))]
+                oldest = next(iter(_STARTS))
+                del _STARTS[oldest]
             _STARTS[setting] = start
     return start
 
@@ -339,10 +343,11 @@ def _begin(init: Callable[..., State], params: Params) -> tuple[State, int]:
     return shapes, start or 0
 
 
-def _named(leaf: Any) -> Any:
+def _hashable_value(leaf: Any) -> Any:
+    """Return a value that decides what `init` does with a parameter, or None for one that is always checked again."""
     if isinstance(leaf, (bool, int, float)):
         return type(leaf), leaf
-    if not isinstance(leaf, (np.ndarray, np.generic, jax.Array)) or not is_known(leaf) or leaf.nbytes > NAMED_BYTES:
+    if not isinstance(leaf, (np.ndarray, np.generic, jax.Array)) or not is_known(leaf) or leaf.nbytes > HASHED_BYTES:
         return None
     if jnp.issubdtype(leaf.dtype, jax.dtypes.extended):
         return None

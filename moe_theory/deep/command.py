@@ -45,8 +45,7 @@ ReadingName = Annotated[
     ),
 ]
 Settings = Annotated[
-    tuple[str, ...],
-    Option("Override a parameter, such as gate_scale=5. Repeatable.", ("--set",), metavar="NAME=VALUE"),
+    tuple[str, ...], Option("Override a parameter, such as gate_scale=5. Repeatable.", ("--set",), metavar="NAME=VALUE")
 ]
 Seed = Annotated[int | None, Option("Seed of all random numbers.", default=0)]
 OutFolder = Annotated[Path | None, Option("Folder for checkpoints and results.", default_words="runs/deep/PRESET")]

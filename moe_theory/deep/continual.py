@@ -101,10 +101,12 @@ def system(
         return begin(key, dims, params, pool_of(source, classes), embed=embed, optimizer=optimizer, locality=locality)
 
     def stationary(key: Key[Array, ""], dims: Dims, state: Any, params: Params) -> tuple[Pool, Arrival]:
-        return state.pool, draw(key, dims, state.pool, params, state.round + 1)[0]
+        arrival, _ = draw(key, dims, state.pool, params, state.round + 1)
+        return state.pool, arrival
 
     def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Info]:
-        pool, arrival = streamed((stream or stationary)(key, dims, state, params), "pool", "arrival")
+        output = (stream or stationary)(key, dims, state, params)
+        pool, arrival = streamed(output, "pool", "arrival")
         return learn(
             state._replace(pool=pool), arrival, params, dims, embed, optimizer=optimizer, locality=locality, **parts
         )
@@ -193,25 +195,18 @@ def learn(
         before = state._replace(moments=moments)
         return _train_expert(before, arrival, params, dims, pixels=pixels, time=time, routing=routing)
 
-    def ranked(*given: Any) -> Float[Array, " M"]:
+    def rank(*given: Any) -> Float[Array, " M"]:
         # Gates that diverged to NaN tie, so the first expert learns and every task has an expert.
         scores = router(*given)
         return jnp.where(jnp.isnan(scores), -jnp.inf, scores)
 
-    keywords = {"router": ranked, "locality": baselines.locality_of(dims, locality, distance_moved), **parts}
+    keywords = {"router": rank, "locality": baselines.locality_of(dims, locality, distance_moved), **parts}
     after, routing, learned = advance(state, gate_input, arrival.perturbation, arrival, params, experts, **keywords)
     return after, _observe_round(after, arrival, params, gate_input, time=time, routing=routing, learned=learned)
 
 
 def _train_expert(
-    state: State,
-    arrival: Arrival,
-    params: Params,
-    dims: Dims,
-    *,
-    pixels: Array,
-    time: Int[Array, ""],
-    routing: Routing,
+    state: State, arrival: Arrival, params: Params, dims: Dims, *, pixels: Array, time: Int[Array, ""], routing: Routing
 ) -> Learned:
     expert = routing.ranked[0]
     before = networks.expert(state.experts, expert)
@@ -236,7 +231,6 @@ def _observe_round(
 ) -> Info:
     """Return the observables of a round. Errors are NaN if the learning expert has no finite score."""
     moved = jnp.sqrt(learned.squared_moves[0])
-
     scores = evaluation.scores(after.past, after.tables, time)
     is_blind = jnp.any(routing.masks[0] & jnp.isneginf(routing.scores))
     scores = jax.tree.map(lambda score: jnp.where(is_blind, jnp.nan, score), scores)

@@ -92,7 +92,7 @@ def scores(past: Past, tables: Tables, time: Int[Array, ""]) -> Scores:
     """
     routed = past.experts != NO_EXPERT
     count = jnp.sum(routed)
-    errors, rates = (_by_task(table, past.experts, past.tasks, past.tests) for table in tables)
+    errors, hit_rates = (_by_task(table, past.experts, past.tasks, past.tests) for table in tables)
     rises = jnp.sum(jnp.where(routed, errors - past.learned, 0))
     of_class = (past.tasks == jnp.arange(tables.losses.shape[1])[:, None]) & routed
     is_stored = jnp.where(time <= past.max_rounds, 1, jnp.nan).astype(errors.dtype)
@@ -100,9 +100,9 @@ def scores(past: Past, tables: Tables, time: Int[Array, ""]) -> Scores:
         error=is_stored * past.learned[time - 1],
         forgetting=is_stored * rises / jnp.maximum(count - 1, 1),
         generalization_error=is_stored * _mean(errors, routed, count),
-        accuracy=is_stored * _mean(rates, routed, count),
+        accuracy=is_stored * _mean(hit_rates, routed, count),
         class_errors=is_stored * _means(errors, of_class),
-        class_accuracies=is_stored * _means(rates, of_class),
+        class_accuracies=is_stored * _means(hit_rates, of_class),
     )
 
 
@@ -139,7 +139,8 @@ def evaluate(expert: Weights, pool: Pool, params: Params, dims: Dims) -> Tables:
     batches = np.minimum(np.arange(num_batches * size), count - 1).reshape(num_batches, size)
 
     def outputs_of(places: Int[Array, " n"]) -> Float[Array, "n K"]:
-        return network.apply(expert, inputs_of(pool, pool.test.pixels[places]), False)[0]
+        outputs, _ = network.apply(expert, inputs_of(pool, pool.test.pixels[places]), False)  # not in training
+        return outputs
 
     outputs = jax.lax.map(outputs_of, jnp.asarray(batches)).reshape(num_batches * size, -1)[:count]
 

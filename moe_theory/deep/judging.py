@@ -142,44 +142,19 @@ def judge(plan: Plan, *, progress: Progress = automatic, command: str | None = N
         {'digits'}
     """
     tests = _tests(plan)
-    records = {}
-    threads = min(THREADS, available_cores()) if backend() == "cpu" else 1  # one seed fills another device
+    records: Runs = {}
+    num_threads = min(THREADS, available_cores()) if backend() == "cpu" else 1  # one seed fills another device
     with shown(progress) as listener:
         for first, last in zip((0, *plan.looks), plan.looks, strict=False):
-            records = runs.joined(records, runs.run_plan(plan, listener, threads, range(first, last)))
-            if _has_decided(tests, records):
+            records = runs.joined(records, runs.run_plan(plan, listener, num_threads, range(first, last)))
+            if _decide(tests, records):
                 break
     plan = dataclasses.replace(plan, replicates=len(next(iter(records.values())).replicates))
     if command is None:
         options = {"reading": plan.reading.name, "settings": dict(plan.settings), "seed": plan.seed}
         words = ", ".join(f"{name}={value!r}" for name, value in options.items() if value)
         command = f"deep.judge(deep.plan({plan.preset.name!r}, replicates={plan.replicates}, {words}))"
-    report = _report(plan, tests, command)
-    return Judgement(plan, records, summarize(plan, records), Verdicts(report))
-
-
-def _tests(plan: Plan) -> list[SequentialTest]:
-    claims = claims_for(plan.preset, plan.data.title) if plan.replicates > 1 else []
-    errors = FAMILY_ERROR / max(len(claims), 1)
-    verdicts = [blank_verdict(claim, plan.setting, plan.seed, errors) for claim in claims]
-    is_single_look = len(plan.looks) == 1
-    return [
-        SequentialTest(claim, verdict, plan.replicates, is_single_look=is_single_look)
-        for claim, verdict in zip(claims, verdicts, strict=True)
-    ]
-
-
-def _has_decided(tests: list[SequentialTest], runs: Runs) -> bool:
-    undecided = [test for test in tests if not test.has_ended]
-    for test in undecided:
-        test.extend(runs, {})
-        if not test.has_ended:
-            test.look(test.count)
-    return bool(tests) and all(test.has_ended for test in tests)
-
-
-def _report(plan: Plan, tests: list[SequentialTest], command: str) -> Report:
-    return Report(
+    report = Report(
         verdicts=[dataclasses.replace(test.latest, command=command) for test in tests],
         command=command,
         seed=plan.seed,
@@ -189,6 +164,28 @@ def _report(plan: Plan, tests: list[SequentialTest], command: str) -> Report:
         readings={f"{test.claim.paper}.{plan.setting}": plan.reading.summary for test in tests},
         finished=now(),
     )
+    return Judgement(plan, records, summarize(plan, records), Verdicts(report))
+
+
+def _tests(plan: Plan) -> list[SequentialTest]:
+    claims = claims_for(plan.preset, plan.data.title) if plan.replicates > 1 else []
+    error = FAMILY_ERROR / max(len(claims), 1)
+    verdicts = [blank_verdict(claim, plan.setting, plan.seed, error) for claim in claims]
+    is_single_look = len(plan.looks) == 1
+    return [
+        SequentialTest(claim, verdict, plan.replicates, is_single_look=is_single_look)
+        for claim, verdict in zip(claims, verdicts, strict=True)
+    ]
+
+
+def _decide(tests: list[SequentialTest], runs: Runs) -> bool:
+    """Test undecided claims on these runs, and return whether all are decided."""
+    undecided = [test for test in tests if not test.has_ended]
+    for test in undecided:
+        test.extend(runs, {})
+        if not test.has_ended:
+            test.look(test.count)
+    return bool(tests) and all(test.has_ended for test in tests)
 
 
 def resized(

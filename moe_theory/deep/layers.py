@@ -17,10 +17,7 @@ Way = Literal["platform", "patches", "xla"]
 
 
 def convolve(
-    images: Float[Array, "n h w c"],
-    kernel: Float[Array, "kh kw c o"],
-    stride: int = 1,
-    way: Way = "platform",
+    images: Float[Array, "n h w c"], kernel: Float[Array, "kh kw c o"], stride: int = 1, way: Way = "platform"
 ) -> Float[Array, "n rows columns o"]:
     """Return the cross-correlation of images, which networks call convolution, zero-padded by half a kernel."""
     rows, columns = ((side - 1) // 2 for side in kernel.shape[:2])

@@ -106,16 +106,17 @@ class Plan:
     @property
     def looks(self) -> tuple[int, ...]:
         """Numbers of replicates after which claims are analysed: all, half, and so on down to `MIN_REPLICATES`."""
-        counts = (self.replicates,)
+        counts = [self.replicates]
         while counts[0] // 2 >= MIN_REPLICATES:
-            counts = (counts[0] // 2, *counts)
-        return counts
+            counts.insert(0, counts[0] // 2)
+        return tuple(counts)
 
     @functools.cached_property
     def padded(self) -> Preset:
         """The preset with arrays for more rounds."""
-        rounds = -(-self.preset.num_rounds // PADDED_ROUNDS) * PADDED_ROUNDS
-        return dataclasses.replace(self.preset, dims=dataclasses.replace(self.preset.dims, max_rounds=rounds))
+        num_paddings = -(-self.preset.num_rounds // PADDED_ROUNDS)  # rounded up
+        dims = dataclasses.replace(self.preset.dims, max_rounds=num_paddings * PADDED_ROUNDS)
+        return dataclasses.replace(self.preset, dims=dims)
 
     @functools.cached_property
     def store(self) -> Store | None:
@@ -126,6 +127,7 @@ class Plan:
 
 
 def set_by(preset: Preset) -> set[str]:
+    """Return the names of the numbers of experts and rounds, and of parameters that differ between the cells."""
     first, *other_cells = preset.cells().values()
     names = {"num_experts", "num_rounds"}
     for cell in other_cells:
@@ -133,18 +135,13 @@ def set_by(preset: Preset) -> set[str]:
     return names
 
 
-def run_plan(
-    plan: Plan,
-    progress: Progress = quiet,
-    num_threads: int = 2,
-    replicates: range | None = None,
-) -> Runs:
+def run_plan(plan: Plan, progress: Progress = quiet, num_threads: int = 2, replicates: range | None = None) -> Runs:
     cells = plan.params()
     seeds = range(plan.replicates) if replicates is None else replicates
     shared = _Shared(plan, progress)
+    pairs = itertools.product(seeds, cells)
     tasks = (
-        Task(functools.partial(shared.run, cell, seed, cells[cell]), 0, place=(cell, seed))
-        for seed, cell in itertools.product(seeds, cells)
+        Task(functools.partial(shared.run, cell, seed, cells[cell]), work=0, place=(cell, seed)) for seed, cell in pairs
     )
     records: dict[tuple[str, int], PyTree] = {}
     progress.add_work(len(cells) * len(seeds) * plan.preset.num_rounds)
@@ -161,16 +158,12 @@ def run_plan(
             runner.stop()
         raise
     rounds = np.arange(1, plan.preset.num_rounds + 1)
-    return {
-        cell: Run(
-            params,
-            rounds,
-            np.array(seeds),
-            None,
-            jax.tree.map(lambda *leaves: np.stack(leaves, -1), *(records[cell, seed] for seed in seeds)),
-        )
-        for cell, params in cells.items()
-    }
+    runs = {}
+    for cell, params in cells.items():
+        by_seed = [records[cell, seed] for seed in seeds]
+        stacked = jax.tree.map(lambda *leaves: np.stack(leaves, axis=-1), *by_seed)
+        runs[cell] = Run(params, rounds, np.array(seeds), state=None, records=stacked)
+    return runs
 
 
 def joined(runs: Runs, more: Runs) -> Runs:
@@ -179,7 +172,7 @@ def joined(runs: Runs, more: Runs) -> Runs:
     return {
         cell: run._replace(
             replicates=np.concatenate([run.replicates, more[cell].replicates]),
-            records=jax.tree.map(lambda *leaves: np.concatenate(leaves, -1), run.records, more[cell].records),
+            records=jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=-1), run.records, more[cell].records),
         )
         for cell, run in runs.items()
     }
@@ -192,7 +185,8 @@ def dataset(plan: Plan, runs: Runs, command: str = "") -> "xr.Dataset":
     variables = {}
     for name in first.records._fields:
         values = np.stack([getattr(run.records, name) for run in runs.values()])
-        own_axes = (CLASS if name.startswith(OF_CLASSES) else EXPERT,) * (values.ndim - 3)
+        own_axis = CLASS if name.startswith(OF_CLASSES) else EXPERT
+        own_axes = [own_axis] * (values.ndim - 3)  # none for a number per round
         variables[name] = xr.Variable(("cell", "round", *own_axes, "replicate"), values)
     coordinates = {
         "cell": list(runs),
@@ -225,12 +219,13 @@ class RunCheckpoint(NamedTuple):
 
 
 def load(plan: Plan, key: str) -> RunCheckpoint | None:
-    data = plan.store and plan.store.get(key)
+    data = None if plan.store is None else plan.store.get(key)
     if data is None:
         return None
     arrays = unpack(data)
     records = {name.removeprefix(_RECORD): array for name, array in arrays.items() if name.startswith(_RECORD)}
-    return RunCheckpoint(records, [arrays[f"{_STATE}{place}"] for place in range(len(arrays) - len(records))])
+    num_leaves = len(arrays) - len(records)
+    return RunCheckpoint(records, state=[arrays[f"{_STATE}{place}"] for place in range(num_leaves)])
 
 
 class _Shared:
@@ -248,7 +243,11 @@ class _Shared:
         store = self.plan.store
         store_key = _key(self.common_key, cell, replicate, params)
         checkpoint = load(self.plan, store_key)
-        rounds_done, pieces = (0, []) if checkpoint is None else (checkpoint.done, [checkpoint.records])
+        rounds_done = 0
+        pieces = []
+        if checkpoint is not None:
+            rounds_done = checkpoint.done
+            pieces = [checkpoint.records]
         self.report(cell, replicate, rounds_done, rounds_done)
         key = replicate_keys(root_key(self.plan.seed), jnp.array([replicate]))[0]
         state = None if rounds_done == num_rounds else self.begin(key, params)
@@ -265,13 +264,13 @@ class _Shared:
             rounds_done += rounds
             pieces.append({name: np.asarray(leaf) for name, leaf in piece._asdict().items()})
             if store is not None:
-                arrays = {_RECORD + name: array for name, array in _joined(pieces).items()}
+                arrays = {_RECORD + name: array for name, array in _join(pieces).items()}
                 if rounds_done < num_rounds:
                     leaves = jax.tree.leaves(state._replace(pool=None))
                     arrays |= {f"{_STATE}{place}": np.asarray(leaf) for place, leaf in enumerate(leaves)}
                 store.put({store_key: pack(arrays)}, extent=rounds_done)  # unless another process has saved more
             self.report(cell, replicate, rounds_done, rounds)
-        return paper_of(self.plan.preset).Info(**_joined(pieces))
+        return paper_of(self.plan.preset).Info(**_join(pieces))
 
     def report(self, cell: str, replicate: int, rounds_done: int, rounds: int) -> None:
         with self.lock:
@@ -285,7 +284,17 @@ class _Shared:
 
     def advance(self, key: Key[Array, ""], state: Any, params: Params, rounds: int) -> tuple[Any, Any]:
         with compiled_once((self.system, rounds, is_x64())):
-            state, records = engine.run(self.system, key, state, params, rounds, 1, observe_info, None, False)
+            state, records = engine.run(
+                self.system,
+                key,
+                state,
+                params,
+                rounds,
+                record_every=1,
+                observe=observe_info,
+                reduce=None,
+                is_batch=False,
+            )
         return state._replace(pool=self.pool), jax.device_get(records)
 
 
@@ -343,5 +352,5 @@ def _begin_program(paper: Any, dims: Any) -> Any:
     return programs.jit(lambda key, params, pool: paper.begin(key, dims, params, pool))
 
 
-def _joined(pieces: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+def _join(pieces: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
     return {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}

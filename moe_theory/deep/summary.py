@@ -77,10 +77,7 @@ def summarize(plan: Plan, runs: Runs) -> Summary:
 
 def measures_of(preset: Preset, run: Run) -> dict[str, Float[np.ndarray, " B"]]:
     records: Any = run.records
-    measures = {
-        "generalization_error": records.generalization_error[-1],
-        "accuracy": _mean(records.accuracy),
-    }
+    measures = {"generalization_error": records.generalization_error[-1], "accuracy": _mean(records.accuracy)}
     if preset.paper == EDGE:
         flushed = {"generalization_error_flushed": records.generalization_error_flushed[-1]}
         return measures | flushed | {"dropped": records.dropped[-1].astype(float)}

@@ -71,13 +71,13 @@ def draw(
     sizes = (3, dims.num_samples, dims.num_tests)
     count = sum(sizes) + 2 * dims.max_experts
     units = random.uniforms(key, count, jnp.result_type(float))
-    three, images, tests, of_experts = jnp.split(units, [sizes[0], sizes[0] + sizes[1], sum(sizes)])
+    of_user, images, tests, of_experts = jnp.split(units, [sizes[0], sizes[0] + sizes[1], sum(sizes)])
     noise, uniform = of_experts.reshape(dims.max_experts, 2).T
     in_turn = (jnp.asarray(time) - 1) * dims.num_classes // params.num_rounds
     is_incremental = jnp.asarray(params.incremental, bool)
     # After T the last class stays.
     task = jnp.where(
-        is_incremental, jnp.minimum(in_turn, dims.num_classes - 1), uniform_index(three[0], dims.num_classes)
+        is_incremental, jnp.minimum(in_turn, dims.num_classes - 1), uniform_index(of_user[0], dims.num_classes)
     )
     task = task.astype(jnp.int32)
     arrival = Arrival(
@@ -90,7 +90,7 @@ def draw(
         distance=jnp.zeros_like(noise),
         transfer_delay=jnp.zeros(noise.shape, jnp.int32),
     )
-    return arrival, three[1:]
+    return arrival, of_user[1:]
 
 
 @functools.lru_cache(maxsize=4)  # each pool is as large as its data set

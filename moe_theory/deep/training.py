@@ -43,10 +43,12 @@ def train_on_arrival(
     network = NETWORKS[dims.network]
     inputs = inputs_of(pool, pixels)
     labels = pool.train.labels[arrival.images]
-    after = train(network, dims.optimizer, expert, inputs, labels, arrival.task, arrival.batches, time, params)
+    after = train(
+        network, dims.optimizer, expert, inputs, labels, arrival.task, arrival.batches, time=time, params=params
+    )
     squared_change = networks.squared_distance(after.params, expert.params)
     divisor = jnp.where(jnp.asarray(params.per_parameter, bool), networks.num_parameters(after), 1)
-    return Trained(after, squared_change / divisor, evaluate(after, pool, params, dims))
+    return Trained(after, squared_change / divisor, rows=evaluate(after, pool, params, dims))
 
 
 def train(
@@ -61,11 +63,11 @@ def train(
     params: Params,
 ) -> Weights:
     """Return the weights after a gradient step for each row of `batches`, which are positions in `inputs`."""
-    begin: Callable[[Any], optax.GradientTransformation] = optax.adam if optimizer == ADAM else optax.sgd
-    method = optax.chain(optax.add_decayed_weights(params.weight_decay), begin(step_size(params, time)))
+    method_at: Callable[[Any], optax.GradientTransformation] = optax.adam if optimizer == ADAM else optax.sgd
+    method = optax.chain(optax.add_decayed_weights(params.weight_decay), method_at(step_size(params, time)))
 
     def loss(parameters: Any, statistics: Any, batch: Int[Array, " b"]) -> tuple[Float[Array, ""], Any]:
-        outputs, statistics = network.apply(Weights(parameters, statistics), inputs[batch], True)
+        outputs, statistics = network.apply(Weights(parameters, statistics), inputs[batch], True)  # in training
         return jnp.mean(losses(outputs, labels[batch], task, params)), statistics
 
     def step(carry: Any, batch: Int[Array, " b"]) -> tuple[Any, None]:
@@ -75,7 +77,8 @@ def train(
         parameters = optax.apply_updates(parameters, updates)
         return (Weights(parameters, statistics), moments), None
 
-    return jax.lax.scan(step, (weights, method.init(weights.params)), batches)[0][0]
+    (trained, _), _ = jax.lax.scan(step, (weights, method.init(weights.params)), batches)
+    return trained
 
 
 def step_size(params: Params, time: Int[Array, ""]) -> Float[Array, ""]:

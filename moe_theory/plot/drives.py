@@ -42,11 +42,9 @@ class Kinds(NamedTuple):
 def compute(setup: Setup, kinds: Kinds) -> xr.Dataset:
     """Return means and standard errors over replicates, by experts, kind of run, kappa and kappa / lambda."""
     places: list[Place] = list(itertools.product(setup.experts, kinds.choices, DRIVES, RATIOS))
-    params_of_cell = setup.params()
-    decided = {
-        "signal_scale": params_of_cell.signal_scale,
-        "perturbation_scale": params_of_cell.perturbation_scale,
-    }  # by drive and ratio
+    reading = setup.params()
+    # These two are set by the drive and the ratio.
+    decided = {"signal_scale": reading.signal_scale, "perturbation_scale": reading.perturbation_scale}
     params = {
         _name(number, kind, drive, ratio): kinds.at_drive(
             setup.params(num_experts=number, **kinds.choices[kind], **decided), drive, ratio, setup.dims

@@ -13,14 +13,14 @@ from moe_theory.core.papers import paper_names
 from moe_theory.report import challenge
 from moe_theory.report.wording import (
     BY_READING,
-    decisive,
+    deciding_verdict,
     measured,
+    missing_reason,
     script_options,
     sentence,
     statement_counts,
     statement_status,
     tested,
-    unsaid,
 )
 from moe_theory.verification.catalog import statements
 from moe_theory.verification.recorded import judged_statements
@@ -106,14 +106,13 @@ def condition(judgement: Judged) -> str:
     return "True after a small correction."
 
 
-def given(statement: Statement, *, is_short: bool) -> str:
+def given_words(statement: Statement, *, is_short: bool) -> str:
     hypotheses = list(statement.hypotheses)
     if is_short and statement.paper in paper_names():
-        statements_of_paper = statements(statement.paper)
-        number = Counter(
-            itertools.chain.from_iterable(statement_of_paper.hypotheses for statement_of_paper in statements_of_paper)
-        )
-        hypotheses = [text for text in hypotheses if 2 * number[text] < len(statements_of_paper)]
+        all_statements = statements(statement.paper)
+        counts = Counter(itertools.chain.from_iterable(one_statement.hypotheses for one_statement in all_statements))
+        # Those of at least half of the paper's statements are its general assumptions.
+        hypotheses = [text for text in hypotheses if 2 * counts[text] < len(all_statements)]
     sentences = [f"{text[:1].upper()}{text[1:].rstrip('.')}." for text in hypotheses]
     if len(hypotheses) < len(statement.hypotheses):
         sentences.append("The paper's general assumptions.")
@@ -129,12 +128,12 @@ def reasons(judgement: Judged) -> list[str]:
         if recorded_label != label(judgement):
             recorded_words = [f"In the published results it is {recorded_label}."]
     if status == StatementStatus.NOT_JUDGED:
-        return [unsaid(judgement), *recorded_words]
+        return [missing_reason(judgement), *recorded_words]
     if recorded_words:  # the statement's own reasons explain its recorded status
         return ["The tests of this run do not decide it.", *recorded_words]
     paragraphs = [statement.why, statement.untestable, statement.undecided]
     if not any(paragraphs):
-        paragraphs = [unsaid(judgement)]
+        paragraphs = [missing_reason(judgement)]
     if status == StatementStatus.OPEN:
         paragraphs.append(statement.note)
     return [paragraph for paragraph in paragraphs if paragraph]
@@ -177,7 +176,7 @@ def _known_by(judgement: Judged, verdicts: Sequence[Verdict]) -> list[str]:
         sentences.append(f"{way} {_first_sentence(proof.caveat)}".strip())
     elif "exact" in ways:
         sentences.append("Known by exact computation.")
-    verdict = decisive(judgement, verdicts)
+    verdict = deciding_verdict(judgement, verdicts)
     if verdict and not verdict.is_computed and verdict.status in (Status.SUPPORTED, Status.REFUTED):
         runs = f"{verdict.replicates:,} runs"
         sentences.append(f"Simulated in {runs} (wrong with probability at most {verdict.error:.2g}).")
@@ -204,7 +203,7 @@ def _first_sentence(caveat: str) -> str:
 
 def evidence(judgement: Judged, verdicts: Sequence[Verdict], verdict: Verdict | None = None) -> list[Evidence]:
     """Return the test of a verdict, by default the deciding one, followed by ablations and baselines."""
-    verdict = verdict or decisive(judgement, verdicts)
+    verdict = verdict or deciding_verdict(judgement, verdicts)
     paragraphs = []
     if verdict:
         heading = "Exact computation" if verdict.is_computed else "Simulation"
@@ -217,13 +216,18 @@ def evidence(judgement: Judged, verdicts: Sequence[Verdict], verdict: Verdict | 
         if passing is not None:
             text = f"The test passes under {passing.setting}. {sentence(passing)}"
             paragraphs.append(Evidence("Other reading", text))
-    removals = [*_in_role(judgement, Role.INTERVENTION, verdicts), *_in_role(judgement, Role.SUSPECT, verdicts)]
+    removals = [
+        *_sentences_in_role(judgement, Role.INTERVENTION, verdicts),
+        *_sentences_in_role(judgement, Role.SUSPECT, verdicts),
+    ]
     cause = judgement.cause
     if cause is not None and cause in _CAUSES and (removals or cause is not Cause.EXHIBITED):
         removals.insert(0, _CAUSES[cause])
-    baselines = _in_role(judgement, Role.COMPETITOR, verdicts)
-    named = {"Ablation": removals, "Baseline": baselines}
-    return [*paragraphs, *(Evidence(heading, " ".join(parts)) for heading, parts in named.items() if parts)]
+    baselines = _sentences_in_role(judgement, Role.COMPETITOR, verdicts)
+    for heading, sentences in (("Ablation", removals), ("Baseline", baselines)):
+        if sentences:
+            paragraphs.append(Evidence(heading, " ".join(sentences)))
+    return paragraphs
 
 
 def _passing(judgement: Judged, verdict: Verdict, verdicts: Sequence[Verdict]) -> Verdict | None:
@@ -234,10 +238,11 @@ def _passing(judgement: Judged, verdict: Verdict, verdicts: Sequence[Verdict]) -
     return next((candidate for candidate in same_claim if candidate.status is Status.SUPPORTED), None)
 
 
-def _in_role(judgement: Judged, role: Role, verdicts: Sequence[Verdict]) -> list[str]:
-    telling = {Role.INTERVENTION: Status.REFUTED}.get(role, Status.SUPPORTED)
+def _sentences_in_role(judgement: Judged, role: Role, verdicts: Sequence[Verdict]) -> list[str]:
+    # The outcome of one reading that decides about the cause.
+    telling = Status.REFUTED if role is Role.INTERVENTION else Status.SUPPORTED
     sentences = []
-    for id in (id for id, role_of_claim in judgement.statement.roles.items() if role_of_claim is role):
+    for id in (id for id, claim_role in judgement.statement.roles.items() if claim_role is role):
         candidates = [verdict for verdict in verdicts if verdict.claim == id and verdict.status in _OUTCOMES]
         candidates.sort(key=lambda verdict: (verdict.status is not telling, verdict.status is Status.INCONCLUSIVE))
         for verdict in candidates[:1]:

@@ -143,10 +143,10 @@ def _shade_allowed(panel: Axes, verdict: Verdict, predicted: np.ndarray, margin:
         low = 0.0
     room = max(0.12 * (high - low) or 0.5, 1e-12 * max(-low, high))
     count = len(predicted)
-    is_below, is_above = allowed_sides(verdict)
+    may_be_low, may_be_high = allowed_sides(verdict)
     places = np.r_[0, :count, count - 1]  # out to the panel's edges
-    lower = low - room if is_below else (predicted - margin)[places]
-    upper = high + room if is_above else (predicted + margin)[places]
+    lower = low - room if may_be_low else (predicted - margin)[places]
+    upper = high + room if may_be_high else (predicted + margin)[places]
     panel.fill_between(np.r_[-0.5, :count, count - 0.5], lower, upper, **ALLOWED)
     panel.set(xlim=(-0.5, count - 0.5), ylim=(low - room, high + room))
     panel.yaxis.set_major_locator(MaxNLocator(3))

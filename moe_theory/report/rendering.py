@@ -96,7 +96,7 @@ def card(
 ) -> str:
     statement = judgement.statement
     of_claim = (verdict for verdict in verdicts if verdict.claim == shown_claim)
-    displayed = next(of_claim, None) or wording.decisive(judgement, verdicts)
+    displayed = next(of_claim, None) or wording.deciding_verdict(judgement, verdicts)
     proofs = [("Exact argument", statement.disproof), ("Exact argument", statement.proof)]
     if not target.is_short:
         proofs.append(("On the correction", statement.derivation))

@@ -19,7 +19,7 @@ from moe_theory.report.standing import Standing
 from moe_theory.report.wording import (
     claimed,
     claimed_briefly,
-    decisive,
+    deciding_verdict,
     measured,
     measured_briefly,
     sentence,
@@ -137,8 +137,7 @@ def statements_document(standings: Sequence[Standing]) -> Document:
     judgements = [standing.known for standing in standings]
     counts = f"{len(judgements)} {plural(len(judgements), 'statement')}: {label_counts(judgements)}"
     return Document(
-        lambda: [*map(facts, standings)],
-        lambda width: paragraphs([statement_table(judgements, width), counts]),
+        lambda: [*map(facts, standings)], lambda width: paragraphs([statement_table(judgements, width), counts])
     )
 
 
@@ -146,8 +145,8 @@ def why_document(standings: Sequence[Standing], *, is_short: bool = True) -> Doc
     def body() -> list[dict[str, object]]:
         rows = []
         for standing in standings:
-            verdict = decisive(standing.known, standing.verdicts)
-            rows.append(facts(standing) | {"found": verdict and sentence(verdict)})
+            verdict = deciding_verdict(standing.known, standing.verdicts)
+            rows.append(facts(standing) | {"found": None if verdict is None else sentence(verdict)})
         return rows
 
     def text(_: int) -> str:
@@ -166,13 +165,12 @@ def why_document(standings: Sequence[Standing], *, is_short: bool = True) -> Doc
 
 def searches_document(searches: Sequence[Challenge]) -> Document:
     return Document(
-        lambda: [search.to_json() for search in searches],
-        lambda _: document_text("challenge.md", searches=searches),
+        lambda: [search.to_json() for search in searches], lambda _: document_text("challenge.md", searches=searches)
     )
 
 
 def facts(standing: Standing) -> dict[str, object]:
-    source = standing.folder and str(standing.folder)
+    source = None if standing.folder is None else str(standing.folder)
     return dataclasses.asdict(standing.known.statement) | status_json(standing.known) | {"from": source}
 
 
@@ -196,7 +194,8 @@ def statement_table(judgements: Sequence[Judged], width: int) -> Markup:
         else:
             says.truncate(room - max(map(len, names)), overflow="ellipsis")
             rows.append((status, name, says))
-    return table(("status", "statement", "claim")[: 3 - is_narrow], rows)
+    header = ["status", "statement"] if is_narrow else ["status", "statement", "claim"]
+    return table(header, rows)
 
 
 def why_card(standing: Standing, failing: Sequence[str] = (), *, target: Target = TERMINAL) -> str:

@@ -9,13 +9,7 @@ from urllib.parse import quote
 from moe_theory.core.errors import enclosed
 from moe_theory.report.numbers import number, percentage, with_error
 from moe_theory.verification.recorded import judged_with_searches
-from moe_theory.verification.status import (
-    Judged,
-    StatementStatus,
-    deciding,
-    judged,
-    listed,
-)
+from moe_theory.verification.status import Judged, StatementStatus, deciding, judged, listed
 from moe_theory.verification.verdict import LIMITS, SLOWEST_FALL, Report, Statement, Status, Stop, Trend, Verdict
 
 STATEMENT_MEANINGS: dict[str, str] = {
@@ -82,16 +76,17 @@ def kind_words(verdict: Verdict) -> str:
 def allowed_sides(verdict: Verdict) -> tuple[bool, bool]:
     """Return whether observed - predicted may be arbitrarily low, and whether it may be arbitrarily high."""
     side = verdict.side or verdict.kind
-    is_below = side in {"upper_bound", "ordering", "identity", "at_most", "counterexample"}
-    return is_below, side in {"lower_bound", "at_least"}
+    may_be_low = side in {"upper_bound", "ordering", "identity", "at_most", "counterexample"}
+    may_be_high = side in {"lower_bound", "at_least"}
+    return may_be_low, may_be_high
 
 
 def allowed_words(verdict: Verdict, margin: float) -> str:
     """Return the allowed range of observed - predicted at this margin."""
-    is_below, is_above = allowed_sides(verdict)
-    if is_below:
+    may_be_low, may_be_high = allowed_sides(verdict)
+    if may_be_low:
         return f"below {number(margin)}"
-    if is_above:
+    if may_be_high:
         return f"above {number(-margin)}"
     return f"between {number(-margin)} and {number(margin)}"
 
@@ -144,10 +139,10 @@ def _margin(verdict: Verdict, write: Callable[[float], str] = number) -> str:
     if not verdict.margin > 0:
         return ""
     margin = write(verdict.margin)
-    is_below, is_above = allowed_sides(verdict)
-    if verdict.kind == "identity" or not (is_below or is_above):
+    may_be_low, may_be_high = allowed_sides(verdict)
+    if verdict.kind == "identity" or not (may_be_low or may_be_high):
         return f" ± {margin}"
-    return f" (+{margin})" if is_below else f" (−{margin})"
+    return f" (+{margin})" if may_be_low else f" (−{margin})"
 
 
 def measured(verdict: Verdict) -> str:
@@ -179,9 +174,9 @@ def sentence(verdict: Verdict) -> str:
             return f"The code of the claim failed: {verdict.reason.strip()}"
         case Status.INCONCLUSIVE:
             return _open_question(verdict)
-    at = enclosed(" (", {"mean": ""}.get(verdict.at, verdict.at), ")")
+    at = "" if verdict.at in {"", "mean"} else f" ({verdict.at})"
     write = _WRITERS.get(verdict.kind, number)
-    margin = enclosed(" (margin ", verdict.margin > 0 and write(verdict.margin), ")")
+    margin = f" (margin {write(verdict.margin)})" if verdict.margin > 0 else ""
     match verdict.kind:
         case "equality":
             start = "The mean" if not at else f"At {verdict.at} the mean"
@@ -302,7 +297,9 @@ def _open_question(verdict: Verdict) -> str:
         return _recorded_reason(verdict)
     quantity = {"rate": verdict.at or "exponent", "probability": "frequency"}.get(verdict.kind, "difference")
     shift = verdict.predicted if quantity != "difference" else 0.0
-    at = enclosed(" at ", verdict.at not in {"", "mean"} and verdict.kind != "rate" and verdict.at)
+    at = ""
+    if verdict.at not in {"", "mean"} and verdict.kind != "rate":
+        at = f" at {verdict.at}"
     write = _WRITERS.get(verdict.kind, number)
     words = f"{runs}: the {quantity}{at} is between {write(low + shift)} and {write(high + shift)}"
     if quantity == "difference":
@@ -325,7 +322,8 @@ def arranged(report: Report) -> list[Chapter]:
             if verdict.paper == paper:
                 unplaced.setdefault(verdict.claim, []).append(verdict)
         statements = []
-        for judgement in [judgement for judgement in judgements if judgement.statement.roles.keys() & unplaced.keys()]:
+        of_paper = [judgement for judgement in judgements if judgement.statement.roles.keys() & unplaced.keys()]
+        for judgement in of_paper:
             ids = [id for id in judgement.statement.roles if id in unplaced]
             statements.append((judgement, [unplaced.pop(id) for id in ids]))
             judgements.remove(judgement)
@@ -367,7 +365,7 @@ def status_json(judgement: Judged) -> dict[str, object]:
     return {"status": judgement.words, "status_by_reading": by_reading}
 
 
-def decisive(judgement: Judged, verdicts: Sequence[Verdict]) -> Verdict | None:
+def deciding_verdict(judgement: Judged, verdicts: Sequence[Verdict]) -> Verdict | None:
     ids: list[str] = []
     for finding in judgement.by_reading.values():
         ids += finding.decided_by
@@ -379,7 +377,8 @@ def decisive(judgement: Judged, verdicts: Sequence[Verdict]) -> Verdict | None:
     return min(candidates, key=lambda verdict: order.index(verdict.status), default=None)
 
 
-def unsaid(judgement: Judged) -> str:
+def missing_reason(judgement: Judged) -> str:
+    """Return why a statement is open or has no verdict, if its own texts do not say it."""
     statement = judgement.statement
     status = statement_status(judgement)
     if status == StatementStatus.NOT_JUDGED and not judgement.broken:
@@ -395,7 +394,7 @@ def unsaid(judgement: Judged) -> str:
 
 
 def script_options(statement: Statement) -> dict[str, str]:
-    return {kind: {"witness": "--script"}.get(kind, f"--{kind}") for kind in statement.scripts}
+    return {kind: "--script" if kind == "witness" else f"--{kind}" for kind in statement.scripts}
 
 
 def anchor(*names: str) -> str:

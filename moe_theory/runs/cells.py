@@ -165,31 +165,34 @@ class CellBatch:
         self._first = first
         self._call_of = call_of or (lambda chunk: functools.partial(timed_chunk, chunk, seed))
         self._widths = {cell.name: width_of(cell, num_replicates, width) for cell in cells}
-        self._counts = {name: math.ceil(num_replicates / width) for name, width in self._widths.items()}
-        self._unmeasured: Counter[Hashable] = Counter()  # number of chunks by program
-        for name, count in self._counts.items():
-            self._unmeasured[self._program_of(name)] += count
+        self._num_chunks = {name: math.ceil(num_replicates / width) for name, width in self._widths.items()}
+        # Number of chunks by program. It goes once a first chunk shows how many bytes they need.
+        self._unmeasured: Counter[Hashable] = Counter()
+        for name, num_chunks in self._num_chunks.items():
+            self._unmeasured[self._program_of(name)] += num_chunks
         self._outcomes: dict[Place, Outcome] = {}
         self.seconds = 0.0  # seconds that workers have spent
         self.num_bytes = 0  # bytes that the runs need, as far as known
 
     @property
     def is_finished(self) -> bool:
-        return len(self._outcomes) == sum(self._counts.values())
+        return len(self._outcomes) == sum(self._num_chunks.values())
 
     def tasks(self) -> Iterator[Task]:
         names = programs_first(self._cells, self._program_of)
-        for index in range(max(self._counts.values())):
+        for index in range(max(self._num_chunks.values())):
             for name in names:
-                if index < self._counts[name]:
-                    yield self._task(name, index)
+                if index < self._num_chunks[name]:
+                    chunk = chunk_of(self._cells[name], index, self._num_replicates, self._widths[name], self._first)
+                    yield Task(self._call_of(chunk), chunk.replicate_rounds, (name, index))
 
     def take(self, result: Result) -> None:
         """Store a chunk. Raises: its error, or InvalidValueError if the runs do not fit in memory."""
         outcome, seconds = result.future.result()
+        name, _ = result.task.place
         self._outcomes[result.task.place] = outcome
         self.seconds += seconds
-        num_chunks = self._unmeasured.pop(self._program_of(result.task.place[0]), 0)
+        num_chunks = self._unmeasured.pop(self._program_of(name), 0)
         if num_chunks:
             self._require_memory(outcome, num_chunks)
 
@@ -209,7 +212,7 @@ class CellBatch:
         replicates = np.arange(self._first, self._first + self._num_replicates)
         runs = {}
         for name, cell in self._cells.items():
-            parts = [self._outcomes[name, index] for index in range(self._counts[name])]
+            parts = [self._outcomes[name, index] for index in range(self._num_chunks[name])]
             # We join leaves, because records from other processes have other classes.
             leaves = zip(*map(jax.tree.leaves, parts), strict=True)
             joined = [np.concatenate(pieces, axis=-1) for pieces in leaves]
@@ -219,10 +222,6 @@ class CellBatch:
 
     def _program_of(self, name: str) -> Hashable:
         return program_of(self._cells[name], self._widths[name])
-
-    def _task(self, name: str, index: int) -> Task:
-        chunk = chunk_of(self._cells[name], index, self._num_replicates, self._widths[name], self._first)
-        return Task(self._call_of(chunk), chunk.replicate_rounds, (name, index))
 
 
 def timed_chunk(chunk: Chunk, seed: int) -> tuple[Outcome, float]:
@@ -235,8 +234,8 @@ def timed_chunk(chunk: Chunk, seed: int) -> tuple[Outcome, float]:
 
 def program_of(cell: Cell, width: int) -> Hashable:
     """Return the values that decide which program runs chunks of a cell."""
-    run = (cell.system.step, cell.num_rounds, cell.record_every, cell.observe, cell.start is None)
-    return (*run, width, cell.is_double or is_x64())
+    is_double = cell.is_double or is_x64()
+    return cell.system.step, cell.num_rounds, cell.record_every, cell.observe, cell.start is None, width, is_double
 
 
 def replicate_rounds(cells: Sequence[Cell], num_replicates: int) -> int:
@@ -249,26 +248,28 @@ def width_of(cell: Cell, num_replicates: int, width: int | None = None) -> int:
     check_run(cell.num_rounds, cell.record_every)
     with cell.precision():
         state = check_system(cell.system, cell.params, cell.num_rounds)
-    # At most the number of replicates, but at least a block, so that small and large runs share a program.
-    least = max(BLOCK_WIDTH, 1 << (num_replicates - 1).bit_length())
-    return width or min(width_for(state, jax.default_backend()), least)
+    if width:
+        return width
+    # The replicates rounded up to a power of two, or if they are few a block, so that small runs share a program.
+    most = max(BLOCK_WIDTH, 1 << (num_replicates - 1).bit_length())
+    return min(width_for(state, jax.default_backend()), most)
 
 
 def chunk_of(cell: Cell, index: int, num_replicates: int, width: int = BLOCK_WIDTH, first: int = 0) -> Chunk:
-    start = index * width
-    return Chunk(cell, np.arange(first + start, first + start + width), min(width, num_replicates - start))
+    num_before = index * width
+    start = first + num_before
+    return Chunk(cell, np.arange(start, start + width), num_kept=min(width, num_replicates - num_before))
 
 
 def compute_chunk(chunk: Chunk, seed: int) -> Outcome:
     with chunk.cell.precision():
         cell = chunk.cell
         root = root_key(seed)
-        state = cell.start and cell.start(root, chunk.replicates, cell.params)
+        state = None if cell.start is None else cell.start(root, chunk.replicates, cell.params)
         keys = replicate_keys(root, jnp.asarray(chunk.replicates, jnp.uint32))
         # `simulate_batch` would check the cell again, which costs as much as a short chunk.
-        state, records = engine.run(
-            cell.system, keys, state, cell.params, cell.num_rounds, cell.record_every, cell.observe, None, True
-        )
+        run = (cell.system, keys, state, cell.params, cell.num_rounds, cell.record_every, cell.observe)
+        state, records = engine.run(*run, reduce=None, is_batch=True)
         places = slice(None) if cell.keep is None else list(cell.keep)
         if not cell.keeps_state:
             state = None

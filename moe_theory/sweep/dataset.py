@@ -22,10 +22,7 @@ MAX_NETCDF_BYTES = 2**31 - 4  # the format's limit for a variable
 
 
 def dataset(
-    sweep: Specification,
-    cells: Sequence[tuple[Any, Arrays]],
-    last: xr.Variable,
-    is_complete: bool,
+    sweep: Specification, cells: Sequence[tuple[Any, Arrays]], last: xr.Variable, is_complete: bool
 ) -> xr.Dataset:
     """Return a sweep's cells like `Results.to_xarray`. Missing values are nan, with a count of 0.
 
@@ -45,7 +42,7 @@ def dataset(
         is_whole = is_complete and len(shapes) == 1
         if last.dims == (STATISTIC,) or not (is_whole or dtype.kind == "f"):  # integers have no nan
             dtype = np.dtype(np.float64)
-        filler = {"f": np.nan}.get(dtype.kind, 0)
+        filler = np.nan if dtype.kind == "f" else 0
         arrays[name] = np.full((len(sweep.grid), len(rounds), *sizes, last.size), filler, dtype)
         if last.dims == (STATISTIC,):
             arrays[name][..., 0] = 0  # index 0 is the count
@@ -53,7 +50,8 @@ def dataset(
             coordinates[dim] = xr.Variable(dim, np.arange(size))
     for place, (labels, pieces) in enumerate(cells):
         for name, piece in pieces.items():
-            arrays[name][place][(*map(slice, piece.shape[:-1]), labels)] = piece
+            own_axes = [slice(size) for size in piece.shape[:-1]]  # may be shorter than the longest cell's
+            arrays[name][place][(*own_axes, labels)] = piece
     variables = {}
     for name, array in arrays.items():
         dims = [*(axis.name for axis in sweep.grid.axes), ROUND, *quantities[name].axes, *last.dims]

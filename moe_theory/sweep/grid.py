@@ -61,39 +61,39 @@ def build_grid(axes: Sequence[GridAxis], fixed: Mapping[str, Any], system: Sweep
     readings = {name: reading.params()._asdict() for name, reading in system.readings.items()}
     default_dims = dict(system.default_dims)
     if PADDED in system.sizes and "num_experts" in system.parameters and PADDED not in {*columns, *fixed}:
-        names = columns.get(READING) or [fixed[READING]]
-        of_readings = [readings[str(name)]["num_experts"] for name in names]
-        experts = columns.get("num_experts", [fixed["num_experts"]] if "num_experts" in fixed else of_readings)
+        if "num_experts" in columns:
+            experts = columns["num_experts"]
+        elif "num_experts" in fixed:
+            experts = [fixed["num_experts"]]
+        else:
+            names = columns.get(READING) or [fixed[READING]]
+            experts = [readings[str(name)]["num_experts"] for name in names]
         default_dims[PADDED] = min(max(1, *experts), LARGEST_SIZE)
     first_choices = {kind: next(iter(names)) for kind, names in system.choices.items()}
-    fixed_choices = {**first_choices, **_named(fixed, system.choices)}
-    sizes: dict[tuple, Any] = {}
+    fixed_choices = {**first_choices, **_selected(fixed, system.choices)}
+    all_dims: dict[tuple, Any] = {}  # shared by cells of the same sizes
     cells = []
     with jax.enable_x64(precision == "float64"):  # a system checks numbers in the precision of the run
         for rows in itertools.product(*(axis.rows for axis in axes)):
             settings: dict[str, Value] = dict(itertools.chain.from_iterable(rows))
             values = {**fixed, **settings}
-            choices = _named(settings, system.choices)
+            choices = _selected(settings, system.choices)
             reading = str(values[READING])
-            dims = {**default_dims, **_named(values, system.sizes)}
+            sizes = {**default_dims, **_selected(values, system.sizes)}
+            key = tuple(sizes.items())
             try:
-                key = tuple(dims.items())
-                if key not in sizes:
-                    sizes[key] = system.dims(**dims)
-                params = system.params(**{**readings[reading], **_named(values, system.parameters)})
-                system.check(sizes[key], params)
+                if key not in all_dims:
+                    all_dims[key] = system.dims(**sizes)
+                params = system.params(**{**readings[reading], **_selected(values, system.parameters)})
+                system.check(all_dims[key], params)
             except MoeTheoryError as error:
-                raise _in_cell(error, settings) from None
+                cell = ", ".join(f"{name}={text_of(value)}" for name, value in settings.items())
+                raise type(error)(f"in the cell {cell}: {error}" if cell else str(error), error.argument) from None
             # Cells with the same choices share them, because there may be a million cells.
             all_choices = {**fixed_choices, **choices} if choices else fixed_choices
-            cells.append(SweepCell(settings, reading, sizes[key], all_choices, params))
+            cells.append(SweepCell(settings, reading, all_dims[key], all_choices, params))
     return Grid(tuple(axes), tuple(cells))
 
 
-def _named(values: Mapping[str, Any], names: Collection[str]) -> Mapping[str, Any]:
+def _selected(values: Mapping[str, Any], names: Collection[str]) -> Mapping[str, Any]:
     return {name: values[name] for name in names if name in values}
-
-
-def _in_cell(error: MoeTheoryError, settings: Mapping[str, Value]) -> MoeTheoryError:
-    cell = ", ".join(f"{name}={text_of(value)}" for name, value in settings.items())
-    return type(error)(f"in the cell {cell}: {error}" if cell else str(error), error.argument)

@@ -52,6 +52,7 @@ class CellTask:
 
     @functools.cached_property
     def program(self) -> Hashable:
+        """A digest of everything that a program is compiled for."""
         return dataclasses.replace(self, params={}, seed=0, width=0).digest
 
 
@@ -98,10 +99,11 @@ class SweepPlan:
         self.by_cell: list[list[PlannedChunk]] = []  # sorted by replicates
         for index, cell in enumerate(sweep.grid.cells):
             task = self._task_of(cell)
-            firsts = range(0, sweep.replicates, task.width)
-            self.by_cell.append(
-                [PlannedChunk(task, index, first, min(task.width, sweep.replicates - first)) for first in firsts]
-            )
+            chunks = []
+            for first in range(0, sweep.replicates, task.width):
+                num_kept = min(task.width, sweep.replicates - first)
+                chunks.append(PlannedChunk(task, index, first, num_kept))
+            self.by_cell.append(chunks)
         self.chunks: list[PlannedChunk] = list(itertools.chain.from_iterable(self.by_cell))
 
     def _task_of(self, cell: SweepCell) -> CellTask:
@@ -119,7 +121,7 @@ class SweepPlan:
             seed=sweep.seed,
             precision=sweep.precision,
             width=width,
-            batch=math.ceil(width / math.ceil(width / fitting)),
+            batch=math.ceil(width / math.ceil(width / fitting)),  # batches of equal size, which fit
             fingerprint=self.fingerprint,
         )
 
@@ -156,14 +158,15 @@ def compute_chunk(task: CellTask, first: int) -> bytes:
         cell = _cell(task)
         batches = []
         for start in range(first, end, task.batch):  # a batch fits a core's cache
-            chunk = cells.Chunk(cell, np.arange(start, start + task.batch), min(task.batch, end - start))
-            batches.append(cells.compute_chunk(chunk, task.seed)[1])
+            replicates = np.arange(start, start + task.batch)
+            chunk = cells.Chunk(cell, replicates, num_kept=min(task.batch, end - start))
+            _, records = cells.compute_chunk(chunk, task.seed)
+            batches.append(records)
     kind = sweepable(task.system)
     arrays = {}
     for name, quantity in kind.quantities(task.observables).items():
-        arrays[name] = jax.tree.map(
-            lambda *leaves: np.concatenate(leaves, axis=-1), *(batch[name] for batch in batches)
-        )
+        pieces = [batch[name] for batch in batches]
+        arrays[name] = jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=-1), *pieces)
         if isinstance(quantity, ClosedForm):
             rounds = recorded_rounds(task.rounds, task.record_every)
             dims = kind.dims(**task.dims)

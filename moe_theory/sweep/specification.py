@@ -154,17 +154,17 @@ class Specification:
 
     def _completed(self) -> dict[str, Any]:
         """Return the fields that depend on the system as plain data, with defaults. Raises: MoeTheoryError."""
-        known = vocabulary_of(self.system)
-        kind = known.system
+        vocabulary = vocabulary_of(self.system)
+        kind = vocabulary.system
         fields: dict[str, Any] = {}
         for table in TABLES:
             fields[table] = {
-                name: known.fixed_value(table, name, value) for name, value in getattr(self, table).items()
+                name: vocabulary.fixed_value(table, name, value) for name, value in getattr(self, table).items()
             }
-        fields["axes"] = {name: known.column(name, values) for name, values in self.axes.items()}
+        fields["axes"] = {name: vocabulary.column(name, values) for name, values in self.axes.items()}
         fields["zips"] = {}
         for axis, columns in self.zips.items():
-            fields["zips"][axis] = {name: known.column(name, values) for name, values in columns.items()}
+            fields["zips"][axis] = {name: vocabulary.column(name, values) for name, values in columns.items()}
             self._check_zip(axis, fields["zips"][axis])
         axes = _axes(fields["axes"], fields["zips"])
         tables = [*(fields[table] for table in TABLES), *(axis.columns for axis in axes)]
@@ -175,8 +175,10 @@ class Specification:
             if count > 1:
                 raise DeclarationError(f"{name} is set twice. Remove one of the two.", name)
         for axis in axes:
-            rows = list(zip(*axis.columns.values(), strict=True))
-            checked(_DISTINCT, rows if len(axis.columns) > 1 else [value for (value,) in rows], axis.name)
+            rows: list[Any] = list(zip(*axis.columns.values(), strict=True))
+            if len(axis.columns) == 1:
+                rows = [value for (value,) in rows]
+            checked(_DISTINCT, rows, axis.name)
         num_cells = math.prod(axis.num_values for axis in axes)
         if num_cells > MOST_CELLS:
             raise DeclarationError(
@@ -198,7 +200,7 @@ class Specification:
             if name in {*self._labels, *self.zips}:
                 raise DeclarationError(f"{quantity.name} has a name that the results use otherwise. Rename it.")
         if self.reading is not None:
-            fields[READING] = checked(known.fixed[READING][READING], self.reading, READING)
+            fields[READING] = checked(vocabulary.fixed[READING][READING], self.reading, READING)
         elif READING not in names:
             fields[READING] = kind.default_reading
         return fields
@@ -228,9 +230,9 @@ class Specification:
             )
 
 
-def _axes(axes: Mapping[str, Sequence[Any]], zips: Mapping[str, Mapping[str, Sequence[Any]]]) -> list[GridAxis]:
-    columns = {**{name: {name: values} for name, values in axes.items()}, **zips}
-    return [GridAxis(*item) for item in columns.items()]
+def _axes(axes: Mapping[str, Any], zips: Mapping[str, Mapping[str, Any]]) -> list[GridAxis]:
+    plain_axes = [GridAxis(name, {name: values}) for name, values in axes.items()]
+    return [*plain_axes, *(GridAxis(name, columns) for name, columns in zips.items())]
 
 
 def example() -> str:

@@ -72,9 +72,11 @@ def _dataset(runs: Sequence[Run], values: Mapping[str, Sequence[Any]], params_ty
     comments = {field.name: field.comment for field in fields_of(type(runs[0].records))}
     variables = {}
     for name, first in records[0].items():
-        array = np.stack([arrays[name] for arrays in records]).reshape(*map(len, values.values()), *first.shape)
-        own_dims = [f"{name}_{axis}" for axis in range(first.ndim - 2)]
-        variables[name] = ((*values, ROUND, *own_dims, REPLICATE), array, {"long_name": comments.get(name, name)})
+        stacked = np.stack([arrays[name] for arrays in records])
+        array = stacked.reshape(*map(len, values.values()), *first.shape)
+        own_dims = [f"{name}_{axis}" for axis in range(first.ndim - 2)]  # without round and replicate
+        dims = (*values, ROUND, *own_dims, REPLICATE)
+        variables[name] = (dims, array, {"long_name": comments.get(name, name)})
     coordinates = {name: (name, column, {"long_name": long_name(name, params_type)}) for name, column in values.items()}
     return xr.Dataset(
         variables, {**coordinates, ROUND: runs[0].rounds, REPLICATE: runs[0].replicates.astype(np.uint32)}
@@ -86,7 +88,9 @@ def _values(name: str, column: Sequence[Any], params: Params) -> list[Any]:
     if name not in fields:
         raise unknown_name("parameter", name, fields, type(params))
     array = np.asarray(column)
-    rounded = array.astype(jax.dtypes.canonicalize_dtype(array.dtype)) if array.dtype.kind == "f" else array
+    rounded = array
+    if array.dtype.kind == "f":  # runs round to JAX's precision
+        rounded = array.astype(jax.dtypes.canonicalize_dtype(array.dtype))
     if array.ndim != 1 or array.size == 0 or len(set(map(repr, rounded.tolist()))) < array.size:
         raise InvalidValueError(
             f"{name}={column!r} must be a list of values that are different in {rounded.dtype}. Change {name}.",

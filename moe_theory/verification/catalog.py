@@ -17,14 +17,7 @@ from typing import Any, NamedTuple
 
 from moe_theory.core.errors import DeclarationError, unknown_name
 from moe_theory.core.notebook import Listing
-from moe_theory.core.papers import (
-    declaration_of,
-    find_paper,
-    ordered_names,
-    paper_folder,
-    paper_names,
-    paper_package,
-)
+from moe_theory.core.papers import declaration_of, find_paper, ordered_names, paper_folder, paper_names, paper_package
 from moe_theory.runs.files import plain
 from moe_theory.verification.records import read_record
 from moe_theory.verification.texts import claim_words, paper_texts, plain_statement, sentence_of, statement_texts

@@ -54,7 +54,7 @@ FINALISTS = 3  # settings that are tested. One of them is tested twice, and all 
 HALVINGS = 5  # steps that find a border
 PROBES = 8  # settings that are tried inside a clause
 TRIES = 8  # attempts to find a clause
-OVER = 1.5  # after a flip, times the time limit, for shrinking, other readings, borders and a clause
+OVER = 1.5  # factor of the time limit after a flip, for shrinking, other readings, borders and a clause
 BORDER_ERROR = 0.05  # error of a verdict that only locates a border
 _LOG = logging.getLogger(__name__)
 _UNFIT = {Status.INAPPLICABLE, Status.ERROR}
@@ -322,9 +322,8 @@ class RegionSearch:
             if self.spent > limit:
                 return
             self.progress.at(f"{len(self.looked)} settings")
-            for point, answer in self._judged(
-                waiting[start : start + width], replicates, self.seed, self.error
-            ).items():
+            answers = self._judged(waiting[start : start + width], replicates, self.seed, self.error)
+            for point, answer in answers.items():
                 if isinstance(answer, str):
                     self.refused[point] = answer
                 else:
@@ -359,9 +358,10 @@ class RegionSearch:
             answers[point] = unfit[0].reason if unfit else latest
         return answers
 
-    def _tested(self, point: Point, offset: int, reading: ReadingLike | None = None) -> list[Verdict]:
+    def _tested(self, point: Point, seed_offset: int, reading: ReadingLike | None = None) -> list[Verdict]:
+        """Return verdicts on a setting at its share of the error, on another seed than the search's."""
         error = self.error / (FINALISTS + 1) / self.num_readings
-        answer = self._judged([point], None, self.seed + offset, error, reading)[point]
+        answer = self._judged([point], None, self.seed + seed_offset, error, reading)[point]
         if isinstance(answer, str):
             return []
         return answer
@@ -377,13 +377,13 @@ class RegionSearch:
             names = {axis.name for axis, _ in point}
             if any(names >= flip.setting.keys() for flip in flips):
                 continue
-            verdicts = self._tested(point, 1)
+            verdicts = self._tested(point, seed_offset=1)
             if not self._is_flip(verdicts):
                 continue
             if len(point) > 1 and not is_shrunk:
                 is_shrunk = True
                 smaller = self._shrunk(point)
-                repeated = self._tested(smaller, 3) if smaller != point else []
+                repeated = self._tested(smaller, seed_offset=3) if smaller != point else []
                 if self._is_flip(repeated):
                     point = smaller
                     verdicts = repeated
@@ -392,7 +392,7 @@ class RegionSearch:
             borders = {axis.name: self._border(point, axis) for axis, _ in point}
             for reading in self.alike:
                 if reading is not self.reading:
-                    verdicts = [*verdicts, *self._tested(point, 1, reading)]
+                    verdicts = [*verdicts, *self._tested(point, seed_offset=1, reading=reading)]
             flips.append(Flip(_values(point), verdicts, {name: border for name, border in borders.items() if border}))
         return flips
 
@@ -421,7 +421,7 @@ class RegionSearch:
             if self._violation(closest[-1]) > 0:
                 continue
             for point in closest:
-                verdicts = self._tested(point, 4)
+                verdicts = self._tested(point, seed_offset=4)
                 if verdicts:
                     self._note(point, verdicts)
             if all(self._violation(point) <= 0 for point in closest):
@@ -434,7 +434,9 @@ class RegionSearch:
         for reading in self.alike:
             if reading is self.reading:
                 continue
-            verdicts = itertools.chain.from_iterable(self._tested(point, 4, reading) for point in points)
+            verdicts = itertools.chain.from_iterable(
+                self._tested(point, seed_offset=4, reading=reading) for point in points
+            )
             statuses = {verdict.status for verdict in verdicts}
             if statuses and Status.REFUTED not in statuses:
                 names.append(reading.name)
@@ -502,7 +504,7 @@ class RegionSearch:
     def _shrunk(self, point: Point) -> Point:
         for axis, _ in point:
             smaller = tuple(pair for pair in point if pair[0] is not axis)
-            if smaller and self._is_flip(self._tested(smaller, 2)):
+            if smaller and self._is_flip(self._tested(smaller, seed_offset=2)):
                 point = smaller
         return point
 
@@ -546,8 +548,12 @@ class RegionSearch:
         axis = self.axes[int(random.integers(len(self.axes)))]
         values = dict(point)
         recorded = next(iter(self.recorded[axis]))
-        middle = axis.halfway(recorded, values[axis]) if axis in values and random.random() < 0.5 else None
-        return self._affordable({**values, axis: axis.at(random.random()) if middle is None else middle})
+        value = None
+        if axis in values and random.random() < 0.5:
+            value = axis.halfway(recorded, values[axis])
+        if value is None:
+            value = axis.at(random.random())
+        return self._affordable({**values, axis: value})
 
     def _affordable(self, values: Mapping[FreeAxis, Any], number: int = 0) -> Point:
         point = self._point(values)

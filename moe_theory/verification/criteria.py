@@ -115,7 +115,7 @@ class Criterion:
             predicted = np.full_like(observed, self.side == "at_least")
         allowed = self._allowed(samples, predicted)
         if trivial is None and self.is_of_events and not self.is_over_grid:
-            trivial = np.full_like(observed, self.side != "at_least")
+            trivial = np.full_like(observed, self.side != "at_least")  # any probability is at most 1 and at least 0
         if is_computed and any(varies(part).any() for part in (observed, predicted, allowed)):
             raise DeclarationError("it is declared exact, but its replicates differ, so it has randomness")
         return Compared(observed, predicted, allowed, trivial, ranges=ranges, is_computed=is_computed, error=error)
@@ -160,14 +160,14 @@ class _OfMeans(Criterion):
 
     def decide(self, samples: Compared, error: float) -> Decision:
         predicted_bounds = _declared_bounds(samples, "predicted", samples.predicted)
-        difference = _declared_bounds(samples, "observed", samples.observed).less(predicted_bounds)
+        difference = _declared_bounds(samples, "observed", samples.observed).minus(predicted_bounds)
         allowed = Bounds(0.0, 0.0)
         if self.margin:
             scale = _declared_bounds(samples, "scale", samples.allowed / self.margin)
             if self.scale is None:  # |predicted|
-                is_apart = np.sign(predicted_bounds.low) == np.sign(predicted_bounds.high)
+                has_one_sign = np.sign(predicted_bounds.low) == np.sign(predicted_bounds.high)
                 least, most = np.sort(np.abs(np.broadcast_arrays(*predicted_bounds)), axis=0)
-                scale = Bounds(np.where(is_apart, least, 0.0), most)
+                scale = Bounds(np.where(has_one_sign, least, 0.0), most)
             allowed = scale.times(self.margin)
         prior = Prior(difference, allowed, samples.error)
         return judgement.judge_means(samples.observed - samples.predicted, samples.allowed, error, self.kind, prior)
@@ -335,13 +335,13 @@ class Rate(Criterion):
         """Decide by slopes. The curve shows the means around the claimed power."""
         abscissa = np.asarray(self.abscissa, np.float64)
         around = intervals.student_intervals(samples.observed, intervals.scheme_for(samples.observed, error))
-        weights, names = self._contrasts(abscissa)
+        weights, names = self._contrasts(abscissa)  # rows of weights of log means, whose sum is a slope
         slopes = intervals.contrast_samples(samples.observed, weights)
         exponents = np.broadcast_to(self._exponents(samples), slopes.shape)
         allowed = np.broadcast_to(samples.allowed, slopes.shape)
         if samples.is_computed:
-            bounds = Bounds((slopes - exponents)[0], (slopes - exponents)[0])
-            prior = Prior(bounds, Bounds(allowed[0, 0], allowed[0, 0]), samples.error)
+            difference = slopes[0] - exponents[0]  # the same for all replicates
+            prior = Prior(Bounds(difference, difference), Bounds(allowed[0, 0], allowed[0, 0]), samples.error)
         else:
             low, high = intervals.contrast_limits(around, weights)
             claimed = exponents.mean(axis=0)  # equal for all replicates
@@ -350,19 +350,21 @@ class Rate(Criterion):
         decision = self._judge(slopes, exponents, allowed, error, prior)
         method = decision.method.replace("Student's t", "delta method, Student's t")
         decision = decision._replace(method=method, error=None)
-        measured = slopes.mean(axis=0)
+        mean_slopes = slopes.mean(axis=0)
+        _, slope_errors = mean_and_error(slopes - exponents)
         exponent = self._exponent(samples, exponents)
         means = samples.observed.mean(axis=0)
-        law = np.exp(np.mean(np.log(means)) + exponent * (np.log(abscissa) - np.mean(np.log(abscissa))))
-        curve = _curve(labels, law, means, around.low - law, around.high - law, np.zeros_like(means))
+        log_abscissa = np.log(abscissa)
+        power = np.exp(np.mean(np.log(means)) + exponent * (log_abscissa - np.mean(log_abscissa)))
+        curve = _curve(labels, power, means, around.low - power, around.high - power, np.zeros_like(means))
         verdict = dataclasses.replace(
             blank,
             at=names[decision.worst],
             predicted=exponent,
-            observed=float(measured[decision.worst]),
-            standard_error=float(mean_and_error(slopes - exponents)[1][decision.worst]),
+            observed=float(mean_slopes[decision.worst]),
+            standard_error=float(slope_errors[decision.worst]),
             curve=dataclasses.replace(curve, abscissa=abscissa.tolist()),
-            trend=self._trend(measured, decision),
+            trend=self._trend(mean_slopes, decision),
         )
         return verdict, decision
 
@@ -417,11 +419,12 @@ class LimitRate(_Limit, Rate):
 
     def _contrasts(self, abscissa: Float[np.ndarray, " V"]) -> tuple[Float[np.ndarray, "C V"], list[str]]:
         _, end_name = intervals.asymptotic_end(abscissa)
-        window = last_decades(abscissa, 2)
-        last = last_decades(abscissa, 1)
-        before = slope_weights(abscissa, window[: 1 - len(last)])
-        at_end = slope_weights(abscissa, last)
-        return np.stack([at_end - before, at_end]), ["bending", f"slope at the {end_name} end"]
+        two_decades = last_decades(abscissa, 2)
+        last_decade = last_decades(abscissa, 1)
+        decade_before = two_decades[: 1 - len(last_decade)]  # both have the point where they meet
+        at_end = slope_weights(abscissa, last_decade)
+        bending = at_end - slope_weights(abscissa, decade_before)
+        return np.stack([bending, at_end]), ["bending", f"slope at the {end_name} end"]
 
     def _exponents(self, samples: Compared) -> Values:
         return np.hstack([np.zeros_like(samples.predicted), samples.predicted])
@@ -433,9 +436,9 @@ class LimitRate(_Limit, Rate):
         decision = super()._judge(slopes, exponents, allowed, error, prior)
         margin = float(allowed.mean())
         status = decision.status
-        is_above = decision.low[1] > margin
-        bends_back = decision.low[0] < -margin if is_above else decision.high[0] > margin
-        if status is Status.REFUTED and bends_back:
+        bending, slope = (Bounds(*ends) for ends in zip(decision.low, decision.high, strict=True))
+        may_bend_back = bending.low < -margin if slope.low > margin else bending.high > margin
+        if status is Status.REFUTED and may_bend_back:
             status = Status.INCONCLUSIVE
         discrepancy = judgement.detectable_slope(slopes, (decision.high - decision.low) / 2, margin)
         return decision._replace(status=status, worst=1, margin=margin, smallest_discrepancy=discrepancy)

@@ -9,13 +9,7 @@ import jax
 import numpy as np
 from jax.interpreters import partial_eval
 
-from moe_theory.core.errors import (
-    OWN_CODE,
-    DeclarationError,
-    InvalidValueError,
-    MoeTheoryError,
-    unknown_name,
-)
+from moe_theory.core.errors import OWN_CODE, DeclarationError, InvalidValueError, MoeTheoryError, unknown_name
 from moe_theory.core.random import root_key
 from moe_theory.core.system import Observe, System
 from moe_theory.runs import Cell, Run
@@ -106,7 +100,7 @@ def collect(claim: Claim, runs: Runs, num_replicates: int) -> Samples:
     like = observed[:, :1] if criterion.is_of_slopes else observed
     parts = {}
     for field, name, function in criterion.asked():
-        parts[field] = function and _broadcast(claim, name, function(runs), like)
+        parts[field] = None if function is None else _broadcast(claim, name, function(runs), like)
     if criterion.is_of_events and not np.all((observed == 0) | (observed == 1)):
         raise DeclarationError("observe returned values other than True and False, but a probability is of events")
     return Samples(observed, **parts)
@@ -141,7 +135,8 @@ def _depends_on_key(system: System, observe: Observe, keeps_state: bool, structu
         return (state if keeps_state else None), records
 
     program = jax.make_jaxpr(run)(root_key(0), jax.tree.unflatten(structure, shapes)).jaxpr
-    return partial_eval.dce_jaxpr(program, [True] * len(program.outvars))[1][0]
+    _, is_used = partial_eval.dce_jaxpr(program, [True] * len(program.outvars))
+    return is_used[0]  # the key is the first input
 
 
 def find_nan_runs(runs: Runs) -> dict[str, str]:

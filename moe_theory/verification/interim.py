@@ -96,7 +96,8 @@ class SequentialTest:
         self.looks: list[Look] = []
         self.latest: Verdict = blank
         self.has_ended = False
-        self.cells = claim.cells and set(claim.cells)  # cells that the claim reads, or None if not known yet
+        # Cells that the claim reads, or None if not known yet.
+        self.cells = None if claim.cells is None else set(claim.cells)
 
     @property
     def count(self) -> int:
@@ -105,17 +106,20 @@ class SequentialTest:
     def extend(self, runs: Runs, overflows: Mapping[str, str]) -> None:
         replicates = next(iter(runs.values())).replicates
         first = int(replicates[0])
-        last = int(replicates[-1]) + 1
+        end = int(replicates[-1]) + 1
         try:
-            samples, labels, cells = collect_sample(self.claim, runs, overflows, self.random, self.samples is None)
+            samples, labels, cells = collect_sample(
+                self.claim, runs, overflows, self.random, is_first=self.samples is None
+            )
             self.cells = cells
-            if self.count < last:
+            if self.count < end:
+                num_known = max(self.count - first, 0)
                 self.labels = self.labels or labels
-                self.samples = samples.rows(slice(max(self.count - first, 0), None)).after(self.samples)
+                self.samples = samples.rows(slice(num_known, None)).after(self.samples)
         except BrokenHypothesisError as broken:
-            self._end(Status.INAPPLICABLE, str(broken), last)
+            self._end(Status.INAPPLICABLE, Stop.DECIDED, str(broken), end)
         except OWN_CODE as failure:  # the claim's own code fails, so only this claim becomes an ERROR
-            self.fail(failure, last)
+            self.fail(failure, end)
 
     def look(self, count: int) -> None:
         """Test the claim on the first `count` replicates, at the error of this analysis."""
@@ -129,8 +133,8 @@ class SequentialTest:
             return
         self.looks.append(look)
         self.latest = dataclasses.replace(self._repeatable(verdict, count), looks=list(self.looks))
-        is_early = self.claim.kind == Identity.kind and verdict.status is not Status.REFUTED
-        if verdict.status is not Status.INCONCLUSIVE and (not is_early or count >= self.least_replicates):
+        needs_all = self.claim.kind == Identity.kind and verdict.status is not Status.REFUTED
+        if verdict.status is not Status.INCONCLUSIVE and (not needs_all or count >= self.least_replicates):
             self.latest = dataclasses.replace(self.latest, stopped=Stop.DECIDED)
             self.has_ended = True
 
@@ -144,10 +148,9 @@ class SequentialTest:
         self.has_ended = True
 
     def fail(self, failure: BaseException, count: int) -> None:
-        self._end(Status.ERROR, f"{described(failure)}{frames(failure)}", count)
+        self._end(Status.ERROR, Stop.FAILED, f"{described(failure)}{frames(failure)}", count)
 
-    def _end(self, status: Status, reason: str, count: int) -> None:
-        stopped = {Status.ERROR: Stop.FAILED}.get(status, Stop.DECIDED)
+    def _end(self, status: Status, stopped: Stop, reason: str, count: int) -> None:
         blank = dataclasses.replace(self.blank, status=status, reason=reason, stopped=stopped, looks=list(self.looks))
         self.latest = self._repeatable(blank, count)
         self.has_ended = True

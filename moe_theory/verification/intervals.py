@@ -124,10 +124,7 @@ def skewness_shift(
 
 
 def betting_intervals(
-    samples: Float[np.ndarray, "B V"],
-    low: Float[np.ndarray, " V"],
-    high: Float[np.ndarray, " V"],
-    error: float,
+    samples: Float[np.ndarray, "B V"], low: Float[np.ndarray, " V"], high: Float[np.ndarray, " V"], error: float
 ) -> tuple[Float[np.ndarray, " V"], Float[np.ndarray, " V"]]:
     """Return simultaneous intervals for the V means of values in [low, high].
 
@@ -139,12 +136,13 @@ def betting_intervals(
     bottom = np.full(len(low), -np.inf)
     top = np.full(len(low), np.inf)
     for place in range(len(low)):
-        values = samples[:, place]
-        is_two_sided = np.isfinite(width[place])
-        share = error / len(low) / (1 if is_two_sided else 2)
         if width[place] == 0:
             bottom[place] = top[place] = low[place]
             continue
+        values = samples[:, place]
+        # Between two bounds one gambler bets in both directions. With one bound, the other end has half of the error.
+        is_two_sided = np.isfinite(width[place])
+        share = error / len(low) / (1 if is_two_sided else 2)
         if np.isfinite(low[place]):
             begin = low[place] - slack[place]
             bottom[place] = begin + _least_mean(np.maximum(values - begin, 0), share)
@@ -183,7 +181,8 @@ def _least_mean(values: Float[np.ndarray, " B"], error: float) -> float:
         harmonic = count / float(np.sum(1 / values))
         if total - count * math.log(harmonic) < target + 1e-6:  # here the gambler bets everything
             return scale * math.exp((total - target) / count)
-    guess = 0.5 * math.log(2 * target / (count * max(float(values.var()), 1e-12)))  # right for normal values
+    variance = max(float(values.var()), 1e-12)
+    guess = 0.5 * math.log(2 * target / (count * variance))  # right for normal values
     low = guess - 0.5
     high = guess + 0.5
     while excess(low) > 0:
@@ -227,7 +226,8 @@ def slope_weights(abscissa: Float[np.ndarray, " V"], places: Any = slice(None)) 
     """Return the weights a_v of log means in the least-squares slope over log x at these places. Others are 0."""
     weights = np.zeros(len(abscissa))
     logs = np.log(abscissa[places])
-    weights[places] = (logs - logs.mean()) / np.sum((logs - logs.mean()) ** 2)
+    centred = logs - logs.mean()
+    weights[places] = centred / np.sum(centred**2)
     return weights
 
 
@@ -250,8 +250,8 @@ def contrast_limits(
     They are wide if the means are correlated, and infinite if a mean has no interval.
     """
     if any(means.doubts) or not np.all(means.low > 0):
-        nowhere = np.full(len(weights), np.inf)
-        return -nowhere, nowhere
+        infinite = np.full(len(weights), np.inf)
+        return -infinite, infinite
     low = np.log(means.low)
     high = np.log(means.high)
     rising = np.maximum(weights, 0)
@@ -271,8 +271,8 @@ def asymptotic_end(abscissa: Float[np.ndarray, " V"]) -> tuple[list[int], str]:
     """Return the two grid points closest to the limit, and the name of that end. On a grid up to 1 the limit is 0."""
     order = np.argsort(abscissa)
     if abscissa.max() <= 1:
-        return (order[:2].tolist(), "small")
-    return (order[-2:].tolist(), "large")
+        return order[:2].tolist(), "small"
+    return order[-2:].tolist(), "large"
 
 
 def last_decades(abscissa: Float[np.ndarray, " V"], number: int) -> Int[np.ndarray, " P"]:
@@ -281,7 +281,8 @@ def last_decades(abscissa: Float[np.ndarray, " V"], number: int) -> Int[np.ndarr
     if abscissa.max() <= 1:
         order = order[::-1]
     decades = np.abs(np.log10(abscissa[order] / abscissa[order[-1]]))
-    return order[min(int(np.argmax(decades < number + 1e-9)), len(order) - number - 1) :]
+    first_within = int(np.argmax(decades < number + 1e-9))
+    return order[min(first_within, len(order) - number - 1) :]
 
 
 def varies(samples: np.ndarray) -> np.ndarray:
@@ -316,28 +317,33 @@ def _largest_t(samples: np.ndarray, error: float) -> float:
     """
     count, num_components = samples.shape
     freedom = count - 1
-    alone, bonferroni = (student_tail(error / share / 2, freedom) for share in (1, num_components))
+    alone = student_tail(error / 2, freedom)
+    bonferroni = student_tail(error / num_components / 2, freedom)
     largest = np.max(np.abs(samples), axis=0)
-    correlation = np.corrcoef(samples / largest if np.max(largest) > LARGEST_SQUARED else samples, rowvar=False)
+    if np.max(largest) > LARGEST_SQUARED:
+        samples = samples / largest
+    correlation = np.corrcoef(samples, rowvar=False)
     values, vectors = np.linalg.eigh(correlation)
     root = vectors * np.sqrt(np.maximum(values, 0))
     generator = np.random.default_rng(0)
     places = np.arange(BOOTSTRAP_DRAWS)
-    rows = np.arange(BOOTSTRAP_DRAWS) % num_components
+    components = places % num_components  # v of each draw
     normals = generator.standard_normal((BOOTSTRAP_DRAWS, num_components)) @ root.T
-    remaining = normals - correlation[rows] * normals[places, rows][:, None]  # independent of component v
+    # Independent of component v.
+    remaining = normals - correlation[components] * normals[places, components][:, None]
     chi_squares = generator.chisquare(freedom + 1, BOOTSTRAP_DRAWS)
     uniforms = generator.random(BOOTSTRAP_DRAWS)
-    widest, narrowest = (scipy.stats.t.logsf(critical, freedom) for critical in (alone, bonferroni))
-    lowest = float(narrowest + math.log(uniforms.min()))
-    log_tails, quantiles = _tail_quantiles(freedom, lowest, float(widest))  # interpolated linearly
+    highest = float(scipy.stats.t.logsf(alone, freedom))
+    lowest = float(scipy.stats.t.logsf(bonferroni, freedom) + math.log(uniforms.min()))
+    log_tails, quantiles = _tail_quantiles(freedom, lowest, highest)  # interpolated linearly
 
     def log_excess(critical: float) -> float:
         tail = scipy.stats.t.sf(critical, freedom)
         beyond = np.interp(np.log(uniforms * tail), log_tails, quantiles)
         spread = np.sqrt((freedom + beyond**2) / chi_squares)
-        deviations = correlation[rows] * beyond[:, None] + spread[:, None] * remaining
+        deviations = correlation[components] * beyond[:, None] + spread[:, None] * remaining
         weights = 1 / np.maximum(np.sum(np.abs(deviations) > critical, axis=1), 1)
+        # Three standard errors more, against an interval that is too narrow by chance.
         probability = weights.mean() + 3 * weights.std() / math.sqrt(BOOTSTRAP_DRAWS)
         return math.log(2 * num_components * tail * probability / error)
 

@@ -37,12 +37,14 @@ class Bounds(NamedTuple):
     low: Any = -np.inf
     high: Any = np.inf
 
-    def less(self, other: "Bounds") -> "Bounds":
+    def minus(self, other: "Bounds") -> "Bounds":
         return Bounds(np.subtract(self.low, other.high), np.subtract(self.high, other.low))
 
     def times(self, factor: float) -> "Bounds":
-        low, high = np.multiply(factor, self) if factor else (0.0, 0.0)
-        return Bounds(low, high) if factor >= 0 else Bounds(high, low)
+        if factor == 0:  # 0 times an infinite bound would be NaN
+            return Bounds(0.0, 0.0)
+        low, high = np.multiply(factor, self)
+        return Bounds(low, high) if factor > 0 else Bounds(high, low)
 
 
 class Prior(NamedTuple):
@@ -88,51 +90,63 @@ def judge_means(difference: Values, allowed: Values, error: float, side: str, pr
     scheme = scheme_for(excess, error)
     margins = allowed.mean(axis=0)
 
-    def of_excess(difference: Bounds, allowed: Bounds) -> Bounds:
-        sides = [difference.times(sign).less(allowed) for sign in signs]
-        ends = ([np.broadcast_to(end, num_components) for end in pair] for pair in zip(*sides, strict=True))
-        return Bounds(*map(np.concatenate, ends))
+    def bounds_of_excess(difference: Bounds, allowed: Bounds) -> Bounds:
+        by_sign = [difference.times(sign).minus(allowed) for sign in signs]
+        lows = [np.broadcast_to(bounds.low, num_components) for bounds in by_sign]
+        highs = [np.broadcast_to(bounds.high, num_components) for bounds in by_sign]
+        return Bounds(np.concatenate(lows), np.concatenate(highs))
 
-    low, high = bounds = of_excess(prior.difference, prior.allowed)
+    bounds = bounds_of_excess(prior.difference, prior.allowed)
+    from_means = bounds_of_excess(prior.from_means, Bounds(margins, margins))
+    # With a fixed margin the intervals of both signs mirror each other, so both hold or fail together.
     is_mirrored = len(signs) == 2 and np.all(np.equal(*prior.allowed))
-    otherwise = of_excess(prior.from_means, Bounds(margins, margins))
-    decisive = _intervals(excess, bounds, otherwise, scheme, error=error, prior=prior, mirrored=2 if is_mirrored else 1)
+    num_alike = 2 if is_mirrored else 1
+    decisive = _intervals(excess, bounds, from_means, scheme, error=error, prior=prior, num_alike=num_alike)
     status = _decide(decisive.high, decisive.low)
     if side == "ordering" and status is Status.SUPPORTED and np.any(decisive.high == 0):
         status = Status.INCONCLUSIVE
     column = int(np.argmax(decisive.low if status is Status.REFUTED else decisive.high))
-    worst = column % num_components
+    worst = column % num_components  # each sign has a column for every component
     interval = _intervals(difference, prior.difference, prior.from_means, scheme=scheme, error=error, prior=prior)
     margin = float(margins[worst])
     reach = decisive.high[column] - decisive.mean[column]
     reach += student_tail(1 - POWER, len(excess) - 1) * decisive.standard_error[column]
-    is_bounded = {Status.REFUTED: low[column], Status.SUPPORTED: high.max()}.get(status, high[column] - low[column])
+    deciding_bounds = {Status.REFUTED: bounds.low[column], Status.SUPPORTED: bounds.high.max()}
+    is_exact = bool(np.isfinite(deciding_bounds.get(status, bounds.high[column] - bounds.low[column])))
     method = _method(bounds, scheme, num_components)
-    is_exact = bool(np.isfinite(is_bounded))
-    is_open = bool(np.isinf([decisive.low[column], decisive.high[column]]).any())
-    doubt = decisive.doubts[column] if is_open else ""
-    if decisive.doubts[column] and not is_open and not is_exact:
+    has_infinite_end = bool(np.isinf([decisive.low[column], decisive.high[column]]).any())
+    if decisive.doubts[column] and not has_infinite_end and not is_exact:
         method += ", of the means"
-    all_looks = prior.error if np.all(np.isfinite(low) & np.isfinite(high)) else None
-    discrepancy = float(margin + reach)
-    return Decision(status, worst, interval.low, interval.high, margin, discrepancy, method, is_exact, doubt, all_looks)
+    is_bounded = np.all(np.isfinite(bounds.low) & np.isfinite(bounds.high))
+    return Decision(
+        status,
+        worst,
+        low=interval.low,
+        high=interval.high,
+        margin=margin,
+        smallest_discrepancy=float(margin + reach),
+        method=method,
+        is_exact=is_exact,
+        doubt=decisive.doubts[column] if has_infinite_end else "",
+        error=prior.error if is_bounded else None,
+    )
 
 
 def _intervals(
-    values: Values, bounds: Bounds, otherwise: Bounds, scheme: Scheme, error: float, prior: Prior, mirrored: int = 1
+    values: Values, bounds: Bounds, from_means: Bounds, scheme: Scheme, error: float, prior: Prior, num_alike: int = 1
 ) -> Intervals:
-    """Return simultaneous intervals of means, by betting if bounded, else by t if trusted, else `otherwise`."""
+    """Return simultaneous intervals of means, by betting if bounded, else by t if trusted, else `from_means`."""
     by_t = student_intervals(values, scheme)
     doubts = [prior.doubt] * len(by_t.mean) if prior.doubt else by_t.doubts
     is_doubted = [bool(doubt) for doubt in doubts]
-    lowest = np.where(is_doubted, otherwise.low, by_t.low)
-    highest = np.where(is_doubted, otherwise.high, by_t.high)
-    by_t = Intervals(by_t.mean, by_t.standard_error, lowest, highest, doubts)
-    low, high = (np.broadcast_to(end, by_t.mean.shape) for end in bounds)
-    bottom, top = betting_intervals(values, low, high, (prior.error or error) * mirrored)
-    is_below = np.isfinite(low)
-    is_above = np.isfinite(high)
-    return by_t._replace(low=np.where(is_below, bottom, by_t.low), high=np.where(is_above, top, by_t.high))
+    low = np.where(is_doubted, from_means.low, by_t.low)
+    high = np.where(is_doubted, from_means.high, by_t.high)
+    least = np.broadcast_to(bounds.low, by_t.mean.shape)
+    most = np.broadcast_to(bounds.high, by_t.mean.shape)
+    betting_low, betting_high = betting_intervals(values, least, most, (prior.error or error) * num_alike)
+    low = np.where(np.isfinite(least), betting_low, low)
+    high = np.where(np.isfinite(most), betting_high, high)
+    return Intervals(by_t.mean, by_t.standard_error, low, high, doubts)
 
 
 def _method(bounds: Bounds, scheme: Scheme, num_components: int) -> str:
@@ -168,8 +182,16 @@ def judge_probability(
     status = _decide(excess, beyond)
     worst = int(np.argmax(beyond if status is Status.REFUTED else excess))
     discrepancy = _detectable_probability(claimed[worst] + sign * margin, count, error / num_events, sign)
-    method = "Clopper-Pearson, Bonferroni" if num_events > 1 else "Clopper-Pearson"
-    return Decision(status, worst, low - claimed, high - claimed, margin, discrepancy + margin, method, is_exact=True)
+    return Decision(
+        status,
+        worst,
+        low=low - claimed,
+        high=high - claimed,
+        margin=margin,
+        smallest_discrepancy=discrepancy + margin,
+        method="Clopper-Pearson, Bonferroni" if num_events > 1 else "Clopper-Pearson",
+        is_exact=True,
+    )
 
 
 def judge_limit_probability(
@@ -187,6 +209,7 @@ def judge_limit_probability(
     """
     claimed = np.full(happened.shape[1], float(not at_most))
     judgement = judge_probability(happened, claimed, margin, error, at_most=at_most)
+    # Intervals of the failure probability.
     low, high = (judgement.low, judgement.high) if at_most else (-judgement.high, -judgement.low)
     window = last_decades(abscissa, 2)
     first = int(window[0])
@@ -208,12 +231,16 @@ def detectable_slope(slopes: Values, reach: Float[np.ndarray, " V"], margin: flo
 
     Refutations are rarer if bending back cannot be excluded.
     """
-    spread = mean_and_error(slopes)[1]
+    _, (bending_error, slope_error) = mean_and_error(slopes)
+    bending_reach, slope_reach = reach
     freedom = len(slopes) - 1
-    not_excluded = scipy.stats.t.sf((margin - reach[0]) / spread[0], freedom) if spread[0] else reach[0] > margin
-    missed = 1 - POWER - float(not_excluded)
+    if bending_error:
+        may_bend = scipy.stats.t.sf((margin - bending_reach) / bending_error, freedom)
+    else:
+        may_bend = bending_reach > margin
+    missed = 1 - POWER - float(may_bend)
     if missed > 0:
-        return float(margin + reach[1] + student_tail(missed, freedom) * spread[1])
+        return float(margin + slope_reach + student_tail(missed, freedom) * slope_error)
     return float("nan")
 
 

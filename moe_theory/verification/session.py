@@ -83,12 +83,17 @@ def verify(
         >>> [(verdict.claim, str(verdict.status)) for verdict in verdicts]
         [('generalization.lemma-6.growth', 'SUPPORTED')]
     """
-    request = check_request(patterns, readings, replicates, seed, error, budget, settings=settings, system=system)
+    request = check_request(
+        patterns, readings, replicates, seed=seed, error=error, budget=budget, settings=settings, system=system
+    )
     pool = remote_pool(request.studies, executor, dask)
     archive = None if folder is None else Archive(Path(folder) / SAMPLES)
-    options: Any = {"pool": pool, "command": f"moe_theory.verify({patterns!r})"}
+    command = f"moe_theory.verify({patterns!r})"
     with shown(progress) as listener:
-        return Verdicts(carry_out(request, archive=archive, progress=listener, on_verdict=on_verdict, **options))
+        report = carry_out(
+            request, archive=archive, pool=pool, progress=listener, on_verdict=on_verdict, command=command
+        )
+    return Verdicts(report)
 
 
 def carry_out(
@@ -140,8 +145,10 @@ def take_looks(
 
     Several studies run at once, those with fewer analyses first. Measured runs run alone.
     """
-    with Runner(next((monitor.pool for monitor in monitors), None), progress) as runner:
-        _Looks(runner, on_verdict, {monitor: place for place, monitor in enumerate(monitors)}).take(deadline)
+    pool = next((monitor.pool for monitor in monitors), None)  # all have the same
+    places = {monitor: place for place, monitor in enumerate(monitors)}
+    with Runner(pool, progress) as runner:
+        _Looks(runner, on_verdict, places).take(deadline)
 
 
 class _Looks:
@@ -158,8 +165,12 @@ class _Looks:
             if not self._under_way:
                 break
             if not any(monitor.is_ready for monitor in self._under_way):
-                self._wait(None if deadline == math.inf else max(deadline - time.monotonic(), 0.0))
-            for monitor in [monitor for monitor in self._under_way if monitor.is_ready]:
+                seconds = None if deadline == math.inf else max(deadline - time.monotonic(), 0.0)
+                for result in self._runner.wait(seconds):
+                    if result.job in self._under_way:  # it may have failed meanwhile
+                        self._try(result.job, functools.partial(result.job.batch.take, result))
+            ready = [monitor for monitor in self._under_way if monitor.is_ready]
+            for monitor in ready:
                 self._try(monitor, monitor.look)
         if self._under_way:
             self._runner.abandon()
@@ -182,11 +193,6 @@ class _Looks:
             self._under_way.append(self._waiting.pop(0))
             self._try(monitor, functools.partial(monitor.begin, self._runner, self._rank(monitor)))
             self._waiting.sort(key=self._rank)
-
-    def _wait(self, seconds: float | None) -> None:
-        for result in self._runner.wait(seconds):
-            if result.job in self._under_way:  # it may have failed meanwhile
-                self._try(result.job, functools.partial(result.job.batch.take, result))
 
     def _try(self, monitor: "StudyMonitor", step: Callable[[], Sequence[SequentialTest] | None]) -> None:
         try:
@@ -221,7 +227,7 @@ class StudyMonitor:
         if archive is not None:  # before anything runs, because some values have no key
             for claim in study.claims:
                 archive.keys.of(claim, study.reading, study.seed)
-        self._bytes_each = 0.0  # bytes of a replicate's runs
+        self._bytes_per_replicate = 0.0  # 0 before anything has run
         self.tests = [
             SequentialTest(claim, blank, study.least_replicates, random=study.random)
             for claim, blank in zip(study.claims, study.blanks, strict=True)
@@ -241,36 +247,40 @@ class StudyMonitor:
 
     def begin(self, runner: Runner, rank: tuple[int, ...]) -> None:
         """Begin the runs for the next analysis, if it needs any. The `batch` takes results until it `is_ready`."""
-        self._load()
         study = self.study
-        first = self._known
-        last = self._part_end
-        if first >= last:
+        for test in self.undecided:
+            if self.archive is not None and test.samples is None:
+                saved = self.archive.load(test.claim, study.reading, study.seed)
+                if saved is not None:
+                    test.samples, test.labels = saved
+        first = self._num_sampled
+        count = self._part_end - first
+        if count <= 0:
             return
         cells = self._needed_cells
-        words = f"{study.name}, replicates {first} to {last - 1}"
+        words = f"{study.name}, replicates {first} to {first + count - 1}"
         measured = study.experiment.measured
         if measured is not None:
             runner.progress.running(words)
             start_time = time.monotonic()
-            self._measured = measured.make(cells, first, last - first, study.seed)
+            self._measured = measured.make(cells, first, count, study.seed)
             self.seconds += time.monotonic() - start_time
             return
         width = study.experiment.width
         call_of = None if self.pool is None else remote_calls(study)
-        self.batch = CellBatch(cells, last - first, first=first, seed=study.seed, width=width, call_of=call_of)
-        runner.add(self, self.batch.tasks(), replicate_rounds(cells, last - first), words, rank)
+        self.batch = CellBatch(cells, count, first=first, seed=study.seed, width=width, call_of=call_of)
+        runner.add(self, self.batch.tasks(), replicate_rounds(cells, count), words, rank)
 
     def look(self) -> list[SequentialTest]:
         """Analyse the runs after the study `is_ready`, and return the tests that end."""
         start_time = time.monotonic()
         undecided = self.undecided
-        first = self._known
-        last = self._part_end
+        first = self._num_sampled
+        end = self._part_end
         runs = self._measured if self.batch is None else self.batch.runs()
         if runs is not None:
-            self._sample([test for test in undecided if test.count < last], runs)
-        is_whole = last == self._target
+            self._sample([test for test in undecided if test.count < end], runs)
+        is_whole = end == self._target  # otherwise further runs are needed before the analysis
         for test in undecided:
             if is_whole and not test.has_ended:
                 test.look(self._target)
@@ -278,7 +288,7 @@ class StudyMonitor:
         if self.batch is not None:
             num_workers = num_device_workers() if self.pool is None else self.pool.num_workers
             self.seconds += self.batch.seconds / num_workers
-            self._bytes_each = self.batch.num_bytes / (last - first)
+            self._bytes_per_replicate = self.batch.num_bytes / (end - first)
         self.batch = None
         self._measured = None
         if is_whole:
@@ -300,30 +310,27 @@ class StudyMonitor:
             end_test(test)
         return undecided
 
-    def _load(self) -> None:
-        for test in self.undecided:
-            if self.archive is not None and test.samples is None:
-                saved = self.archive.load(test.claim, self.study.reading, self.study.seed)
-                if saved is not None:
-                    test.samples, test.labels = saved
-
     @property
-    def _known(self) -> int:
-        return min(min(test.count for test in self.undecided), self._target)
+    def _num_sampled(self) -> int:
+        return min(self._target, *(test.count for test in self.undecided))
 
     @property
     def _needed_cells(self) -> list[Cell]:
-        read = [test.cells for test in self.undecided]
-        needed = set().union(*(cells for cells in read if cells is not None))
-        return [cell for cell in self.study.cells if None in read or cell.name in needed]
+        needed: set[str] = set()
+        for test in self.undecided:
+            if test.cells is None:  # not known yet
+                return list(self.study.cells)
+            needed |= test.cells
+        return [cell for cell in self.study.cells if cell.name in needed]
 
     @property
     def _part_end(self) -> int:
-        if not self._bytes_each:
+        if not self._bytes_per_replicate:
             return self._target
-        first = self.study.looks[0]
-        doublings = max(int(PART_BYTES / (self._bytes_each * first)).bit_length() - 1, 0)
-        return min(self._known + (first << doublings), self._target)
+        # A part is the first sample, doubled as often as PART_BYTES allows.
+        first_size = self.study.looks[0]
+        doublings = max(int(PART_BYTES / (self._bytes_per_replicate * first_size)).bit_length() - 1, 0)
+        return min(self._num_sampled + (first_size << doublings), self._target)
 
     def _sample(self, tests: Sequence[SequentialTest], runs: Runs) -> None:
         overflows = find_nan_runs(runs)

@@ -344,7 +344,9 @@ def _names(selection: Selection, labels: Any) -> Callable[[Runs], Sequence[str]]
         if selection.labels is None:
             return None
         return lambda runs: list(selection.labels or ())
-    return (lambda runs: selection.call(labels, runs)[0]) if callable(labels) else lambda runs: list(labels)
+    if callable(labels):
+        return lambda runs: selection.call(labels, runs)[0]
+    return lambda runs: list(labels)
 
 
 def _checked(hypotheses: Sequence[Hypothesis], selection: Selection) -> Callable[[Any, Runs], list[tuple[str, bool]]]:

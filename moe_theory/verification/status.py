@@ -124,11 +124,14 @@ class Judged:
     @property
     def words(self) -> str:
         """The status in words, such as "false (exact)" or "false under unit-signal, holds under strong-signal"."""
-        parts = [] if self.finding is None else [self.finding.words]
-        for status in () if parts else StatementStatus:
-            readings = [reading for reading, finding in self.by_reading.items() if finding.status is status]
-            if readings:
-                parts.append(f"{status} under {listed(readings)}")
+        if self.finding is not None:
+            parts = [self.finding.words]
+        else:
+            parts = []
+            for status in StatementStatus:
+                readings = [reading for reading, finding in self.by_reading.items() if finding.status is status]
+                if readings:
+                    parts.append(f"{status} under {listed(readings)}")
         if self.broken:
             parts.append(f"not applicable under {listed(list(self.broken))}")
         return ", ".join(parts)
@@ -164,27 +167,30 @@ def find(
         elif search.sought == "break" and finding.status in _TRUE:
             status = StatementStatus.AMENDED if is_restored or statement.amendment else StatementStatus.FALSE
             finding = dataclasses.replace(finding, status=status, known="simulated")
-    finding = _broken(statement, finding)
+    finding = _with_disproof(statement, finding)
     if finding is None:
         return None
-    proofs = {StatementStatus.FALSE: statement.disproof}
-    proofs |= dict.fromkeys((*_TRUE, StatementStatus.VACUOUS), statement.proof)
-    proof = proofs.get(finding.status)
+    proof = None
+    if finding.status is StatementStatus.FALSE:
+        proof = statement.disproof
+    elif finding.status in {*_TRUE, StatementStatus.VACUOUS}:
+        proof = statement.proof
     if proof is not None:
         finding = dataclasses.replace(finding, known=CAVEATED if proof.caveat else PROVED)
     cause = _cause(statement, verdicts) if finding.status is StatementStatus.FALSE else None
     return dataclasses.replace(finding, judged=tuple(verdicts), cause=cause)
 
 
-def _broken(statement: Statement, finding: Finding | None) -> Finding | None:
-    if not statement.disproof or (finding is not None and finding.status not in {*_TRUE, StatementStatus.OPEN}):
+def _with_disproof(statement: Statement, finding: Finding | None) -> Finding | None:
+    """Return the finding after a disproof, if there is one. It decides what claims leave open or support."""
+    if not statement.disproof:
         return finding
-    if not statement.amendment:
-        finding = finding or Finding(StatementStatus.FALSE)
-        return dataclasses.replace(finding, status=StatementStatus.FALSE)
     if finding is None:
+        return None if statement.amendment else Finding(StatementStatus.FALSE)
+    if finding.status not in {*_TRUE, StatementStatus.OPEN}:
         return finding
-    return dataclasses.replace(finding, status=StatementStatus.AMENDED)
+    status = StatementStatus.AMENDED if statement.amendment else StatementStatus.FALSE
+    return dataclasses.replace(finding, status=status)
 
 
 def _status_without_claims(statement: Statement) -> StatementStatus:
@@ -201,9 +207,9 @@ def _find(statement: Statement, verdicts: Mapping[str, Verdict]) -> Finding | No
         return Finding(_status_without_claims(statement))
     papers = {id.partition(".")[0] for id in verdicts}  # claims of another paper have other readings
     missing = [id for id in ids if id not in verdicts and id.partition(".")[0] in papers]
-    deciders = [verdicts[id] for id in ids if id in verdicts]
+    deciding_verdicts = [verdicts[id] for id in ids if id in verdicts]
     telling = []
-    for verdict in deciders:
+    for verdict in deciding_verdicts:
         shows_nothing = verdict.kind == "counterexample" and verdict.status is Status.INCONCLUSIVE
         if verdict.status is not Status.INAPPLICABLE and not shows_nothing:
             telling.append(verdict)
@@ -216,8 +222,8 @@ def _find(statement: Statement, verdicts: Mapping[str, Verdict]) -> Finding | No
     if not all(verdict.status in _MET for verdict in telling):
         return Finding(StatementStatus.OPEN)
     if not telling:
-        if deciders and all(verdict.status is Status.INAPPLICABLE for verdict in deciders):
-            return None
+        if deciding_verdicts and all(verdict.status is Status.INAPPLICABLE for verdict in deciding_verdicts):
+            return None  # the hypotheses fail
         return Finding(StatementStatus.OPEN)
     if all(verdict.status is Status.VACUOUS for verdict in telling):
         return _finding(StatementStatus.VACUOUS, telling, all)
@@ -231,7 +237,7 @@ def _find(statement: Statement, verdicts: Mapping[str, Verdict]) -> Finding | No
 
 
 def _in_role(statement: Statement, role: Role, verdicts: Mapping[str, Verdict]) -> list[Verdict]:
-    in_role = [verdicts[id] for id, own_role in statement.roles.items() if own_role is role and id in verdicts]
+    in_role = [verdicts[id] for id, claim_role in statement.roles.items() if claim_role is role and id in verdicts]
     return [verdict for verdict in in_role if verdict.status is not Status.INAPPLICABLE]
 
 
@@ -256,7 +262,9 @@ def _finding(status: StatementStatus, verdicts: Sequence[Verdict], quantifier: C
 
 
 def listed(words: Sequence[str]) -> str:
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+    if len(words) < 2:
+        return "".join(words)
+    return f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def premises_of(name: str) -> tuple[str, ...]:
@@ -271,7 +279,7 @@ def failing_premises(judgements: Sequence[Judged]) -> dict[str, tuple[str, ...]]
     """
     names = [judgement.statement.name for judgement in judgements]
     failing = {judgement.statement.name for judgement in judgements if judgement.fails}
-    return {name: tuple(filter(failing.__contains__, premises_of(name))) for name in names}
+    return {name: tuple(premise for premise in premises_of(name) if premise in failing) for name in names}
 
 
 def texts_of(paper: str) -> PaperTexts:

@@ -188,10 +188,11 @@ class Verdict(Shown, JsonRecord):
             difference = -difference
         elif self.kind == "equality" or self.side == "equal":
             difference = abs(difference)
-        is_share = self.kind in {"probability", "counterexample", "identity"}
-        return (difference - margin) / (
-            margin or (1.0 if is_share else self.standard_error * self.replicates**0.5) or 1.0
-        )
+        if margin:
+            return (difference - margin) / margin
+        if self.kind in {"probability", "counterexample", "identity"}:
+            return difference - margin
+        return (difference - margin) / (self.standard_error * self.replicates**0.5 or 1.0)
 
     @property
     def settings(self) -> list[str]:

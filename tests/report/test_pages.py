@@ -88,7 +88,7 @@ def test_every_statement_has_one_card_in_the_order_that_people_ask(report, page,
     for known in wording.judged_statements(report):
         of = known.statement
         words = " ".join(page.words[wording.anchor("statement", of.name)].split())
-        decided = wording.decisive(known, report.verdicts)
+        decided = wording.deciding_verdict(known, report.verdicts)
         asked = [of.where, cards.label(known), of.says, *cards.reasons(known), of.corrected]
         asked += [wording.sentence(decided)] if decided else []
         asked = [*map(shown, filter(None, asked)), *([decided.command] if decided else [])]
