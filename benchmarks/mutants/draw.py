@@ -6,7 +6,7 @@ from pathlib import Path
 
 from benchmarks.mutants.edits import Edit, Finder, Mutant
 
-FOLDERS = "core verify runs sweep".split()
+FOLDERS = "core verification runs sweep".split()
 FORMULAS = "theory corrected algorithm system delays policies model rewards tree".split()  # files of a paper
 
 
