@@ -243,8 +243,7 @@ def _limit_words(verdict: Verdict, before: Trend) -> str:
     place = verdict.at.removeprefix("slope ")
     return (
         f"{place} the exponent is {_slope(verdict)}. The claim is {_side(verdict)} {verdict.predicted:g} (margin "
-        f"{verdict.margin:.3g}). From the decade before, the exponent changes by "
-        f"{_with_interval(before.value, before.low, before.high)}"
+        f"{verdict.margin:.3g}). It changes by {_with_interval(before.value, before.low, before.high)} per decade"
     )
 
 
@@ -260,11 +259,11 @@ def _failure_words(verdict: Verdict, before: Trend) -> str:
         verb = "fails to happen"
     words = (
         f"at {verdict.at} it {verb} in {share * count:,.0f} of {count:,} replicates (interval {_shares(low, high)}, "
-        f"where up to {percentage(verdict.margin)} counts as small). At {before.at} it does in "
+        f"up to {percentage(verdict.margin)} counts as small). At {before.at} it does in "
         f"{before.value * count:,.0f} (interval {_shares(before.low, before.high)})"
     )
     if verdict.status is Status.REFUTED:
-        words += f". It stays away from 0, and falls by less than the power {SLOWEST_FALL:g} of the distance"
+        words += f". It stays away from 0, and falls by less than the power {SLOWEST_FALL:g}"
     return words
 
 
