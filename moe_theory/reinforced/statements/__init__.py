@@ -80,14 +80,16 @@ OVER_SCALES = {
 }
 
 
+TIME.charitable("settling.time", OVER_SCALES[TWICE], limit_rate(equal=-0.25, margin=0.05))(settling_time)
+
+
 @TIME.charitable("settling.happens", OVER_SCALES[TWICE], probability(at_least=0.95))
-@TIME.charitable("settling.happens-as-many", OVER_SCALES[AS_MANY], probability(at_least=0.95))
+@TIME.ours("settling.happens-as-many", OVER_SCALES[AS_MANY], probability(at_least=0.95))
 def settles(run):
     return run.state.settled > 0
 
 
 TIME.ours("settling.time-as-many", OVER_SCALES[AS_MANY], limit_rate(equal=-0.25, margin=0.05))(settling_time)
-TIME.charitable("settling.time", OVER_SCALES[TWICE], limit_rate(equal=-0.25, margin=0.05))(settling_time)
 
 TIME_OF_EXPERTS = statement("settling-experts", module=__name__, free=())
 OVER_EXPERTS = experiments.SETTLES_MANY.over({f"M = {number}": number for number in experiments.EXPERT_NUMBERS})
