@@ -179,7 +179,7 @@ def _known_by(judgement: Judged, verdicts: Sequence[Verdict]) -> list[str]:
     verdict = deciding_verdict(judgement, verdicts)
     if verdict and not verdict.is_computed and verdict.status in (Status.SUPPORTED, Status.REFUTED):
         runs = f"{verdict.replicates:,} runs"
-        sentences.append(f"Simulated in {runs} (wrong with probability at most {verdict.error:.2g}).")
+        sentences.append(f"Simulated in {runs} (the verdict is wrong with probability at most {verdict.error:.2g}).")
         if "±" in sentence(verdict):
             sentences.append("± is one standard error.")
     return sentences
@@ -264,12 +264,12 @@ def commands(statement: Statement, verdict: Verdict | None, *, is_short: bool) -
     rows = [(f"moe-theory why {statement.name} {option}", _PROGRAMS[kind]) for kind, option in options.items()]
     if is_short and len(rows) > 1:
         command, purpose = rows[0]
-        rows = [(command, f"{purpose} (more programs by {' and '.join([*options.values()][1:])})")]
+        rows = [(command, f"{purpose} (also {' and '.join([*options.values()][1:])})")]
     if verdict is not None:
         repeat = verdict.command
         if is_short:
             repeat = f"moe-theory verify {verdict.claim} --reading {verdict.settings[0]} --seed 1"
         rows.append((repeat, "Repeat the test"))
     if is_short:
-        rows.append((f"moe-theory why {statement.name} --all", "All proofs, examples and notes"))
+        rows.append((f"moe-theory why {statement.name} --all", "The whole card"))
     return rows

@@ -8,7 +8,7 @@ from moe_theory.verification.status import Judged
 from moe_theory.verification.verdict import FreeQuantity
 
 _FLIPPED = {"break": "fails", "rescue": "holds"}
-_OUTCOMES = {"break": ("fails", "no counterexample"), "rescue": ("holds", "none where it holds")}
+_OUTCOMES = {"break": ("fails", "none where the test fails"), "rescue": ("holds", "none where it holds")}
 _UNFLIPPED = {"break": "no counterexample", "rescue": "not found to hold"}
 
 

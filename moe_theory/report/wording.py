@@ -259,8 +259,8 @@ def _failure_words(verdict: Verdict, before: Trend) -> str:
         verb = "fails to happen"
     words = (
         f"at {verdict.at} it {verb} in {share * count:,.0f} of {count:,} replicates (interval {_shares(low, high)}, "
-        f"up to {percentage(verdict.margin)} counts as small). At {before.at} it does in "
-        f"{before.value * count:,.0f} (interval {_shares(before.low, before.high)})"
+        f"up to {percentage(verdict.margin)} counts as small). At {before.at} it does "
+        f"so in {before.value * count:,.0f} (interval {_shares(before.low, before.high)})"
     )
     if verdict.status is Status.REFUTED:
         words += f". It stays away from 0, and falls by less than the power {SLOWEST_FALL:g}"

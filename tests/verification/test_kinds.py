@@ -403,7 +403,7 @@ def test_a_probability_in_a_limit_falls_or_stays_away_from_it(side, failures, st
     assert (verdict.at, verdict.predicted) == ("x = 0.001", float(side == "at_least"))
     verb = "happens" if side == "at_most" else "fails to happen"
     assert f"at x = 0.001 it {verb} in {failures[0]} of 400 replicates" in sentence(verdict).replace("At", "at")
-    assert "%, up to 30 % counts as small). At x = 0.1 it does in" in sentence(verdict)
+    assert "%, up to 30 % counts as small). At x = 0.1 it does so in" in sentence(verdict)
     assert "exact" in verdict.interval_kind
 
 
