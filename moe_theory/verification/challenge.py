@@ -178,7 +178,9 @@ def _parsed(row: bytes) -> Challenge:
     try:
         return Challenge.of_json(json.loads(row), registry.declared_claims())
     except (KeyError, TypeError, ValueError) as failure:
-        raise DamagedError(f"a saved search was made by another version of the code ({failure}). Search again.") from None
+        raise DamagedError(
+            f"a saved search was made by another version of the code ({failure}). Search again."
+        ) from None
 
 
 def axes_of(statement: Statement) -> tuple[FreeAxis, ...]:
