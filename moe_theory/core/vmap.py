@@ -19,17 +19,7 @@ def trailing(function: Callable[..., Any], is_batched: tuple[bool, ...]) -> Call
     return jax.vmap(function, in_axes=axes, out_axes=-1)
 
 
-def run(
-    system: Any,
-    keys: Any,
-    state: Any,
-    params: Any,
-    num_rounds: int,
-    record_every: int,
-    observe: Callable[..., Any],
-    reduce: Callable[..., Any] | None,
-    is_batch: bool,
-) -> tuple[Any, Any]:
+def run(system, keys, state, params, num_rounds, record_every, observe, reduce, is_batch) -> tuple[Any, Any]:
     """Return the final state and stacked records of a run, as `engine.run` does."""
     batched = trailing if is_batch else lambda function, _: function
     start = batched(lambda key, params: system.init(step_key(key, jnp.int32(0)), params), (True, False))

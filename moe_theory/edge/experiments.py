@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, Int
 
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.system import Observe, fields
-from moe_theory.core.tasks import Pool
+from moe_theory.core.tasks import Pool, truth_deviation
 from moe_theory.edge import corrected, delays, policies, theory
 from moe_theory.edge.algorithm import Info, State, generalization_error, generalization_error_flushed, system
 from moe_theory.edge.params import CLUSTER_SPREAD, FIGURE_3_FEATURES, ORTHOGONAL, PROPORTIONAL, SIGMA_0, Dims, Params
@@ -346,8 +346,7 @@ def expected_history(cells: Sequence[Cell], first: int, count: int, seed: int) -
         params = cell.params
         dims = cell.dims
         shape = (count, dims.num_tasks, dims.num_features)
-        deviation = float(params.truth_scale) ** (0.5 if params.scale_is_variance else 1)
-        centres = deviation * random.standard_normal(shape)
+        centres = truth_deviation(params) * random.standard_normal(shape)
         signals = random.standard_normal(shape)
         if int(params.signal_law) == ORTHOGONAL:
             signals = np.linalg.qr(signals.swapaxes(1, 2))[0].swapaxes(1, 2)
