@@ -21,7 +21,7 @@ FIT_SAMPLES = 128
 FIT_EXPERTS = 8
 ANY_RUN = Selection(experiments.COIN, cells=(cell_name(m=experiments.COIN_SAMPLES[0]),), is_computed=True)
 BY_ACTIVE = dataclasses.replace(ANY_RUN, abscissa=FEW_OF_MANY)
-TO_ROUNDING = identity(within=1e-12)
+TO_DOUBLE_ROUNDING = identity(within=1e-12)
 
 TERM = statement("remark-term", module=__name__)
 FEWER_ACTIVE = statement("remark-fewer-active", module=__name__)
@@ -34,7 +34,7 @@ def largest_over_sizes(fall: Callable[[np.ndarray], np.ndarray]) -> float:
     return max(float(np.max(fall(term), initial=0.0)) for term in terms)
 
 
-@TERM.charitable("remark.monotone", ANY_RUN, TO_ROUNDING, labels=["largest fall"])
+@TERM.charitable("remark.monotone", ANY_RUN, TO_DOUBLE_ROUNDING, labels=["largest fall"])
 def largest_fall(run) -> np.ndarray:
     return alike(run, largest_over_sizes(lambda term: -np.diff(term)))
 
@@ -44,7 +44,7 @@ def term_of_few(run) -> np.ndarray:
     return alike(run, theory.sparsity_term(MANY, np.array(FEW_OF_MANY)))
 
 
-@TERM.replacement("remark.factor-root-k", ANY_RUN, TO_ROUNDING, labels=["largest excess"])
+@TERM.replacement("remark.factor-root-k", ANY_RUN, TO_DOUBLE_ROUNDING, labels=["largest excess"])
 def largest_excess(run) -> np.ndarray:
     return alike(run, largest_over_sizes(lambda term: term - np.sqrt(np.arange(1, len(term) + 1)) * term[0]))
 
@@ -112,7 +112,7 @@ SAMPLES = experiments.GROWING_SAMPLES[-1]
 GROWING = CELLS.over({cell_name(T=number, m=SAMPLES): number for number in experiments.GROWING_EXPERTS})
 
 
-@MORE_EXPERTS.charitable("remark.log-term", ANY_RUN, TO_ROUNDING, labels=["largest excess"])
+@MORE_EXPERTS.charitable("remark.log-term", ANY_RUN, TO_DOUBLE_ROUNDING, labels=["largest excess"])
 def largest_excess_over_logarithm(run) -> np.ndarray:
     sizes = np.arange(1, LARGEST + 1)
     num_active, num_experts = (grid[np.triu_indices(LARGEST)] for grid in np.meshgrid(sizes, sizes, indexing="ij"))
