@@ -165,10 +165,7 @@ def calculate(setting: Setting) -> list[EvaluatedBound]:
 
 def applicable_forms(setting: Setting) -> list[Form]:
     """Return the paper's bounds for each d_N, then those that hold."""
-    if setting.experts == ANY:
-        forms = [_stored(setting)]
-    else:
-        forms = [*_paper_forms(setting), *_corrected_forms(setting)]
+    forms = [_stored(setting)] if setting.experts == ANY else [*_paper_forms(setting), *_corrected_forms(setting)]
     forms = [form._replace(at=_infinite_at_overflow(form.at)) for form in forms]
     training_error = setting.training_error
     if training_error is None:
