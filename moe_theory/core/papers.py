@@ -237,6 +237,7 @@ def parsed_source(module: str) -> ast.Module:
         return ast.Module([], [])
 
 
+@functools.cache  # statements ask for the same modules hundreds of times
 def find_spec(module: str) -> importlib.machinery.ModuleSpec | None:
     place = None
     spec = None
