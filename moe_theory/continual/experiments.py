@@ -29,10 +29,11 @@ from moe_theory.runs.draws import draws_of
 from moe_theory.verification import Experiment
 from moe_theory.verification.claim import Overrides, Selection, SettingValues
 from moe_theory.verification.region import Choice, Order, Scale
-from moe_theory.verification.statement import limit_probability
+from moe_theory.verification.statement import limit_probability, probability
 
 FAILURE = 0.05  # delta: the largest value allowed for a probability that the paper calls delta or o(1)
 LIKELY, UNLIKELY = (limit_probability(to=limit, margin=FAILURE) for limit in (1, 0))
+RARELY = probability(at_most=FAILURE)
 
 
 def gate_span(state: State, info: Info) -> Float[Array, ""]:

@@ -207,7 +207,7 @@ class Declared(Statement):
         runs = selection.experiment, selection.cells
         return (*self.axes, *(axis for axis in self.shared_axes if varies(axis, *runs)))
 
-    def also(self, *ids: str, role: str) -> None:
+    def cite(self, *ids: str, role: str) -> None:
         """Count claims of other statements as this statement's, in this role."""
         self.roles.update(dict.fromkeys(map(self._whole, ids), Role(role)))
 

@@ -199,7 +199,7 @@ def test_claims_of_one_function_have_roles_in_their_order():
     def falls(run):
         return first(run)
 
-    of.also("theirs.three", role="corrected")
+    of.cite("theirs.three", role="corrected")
     expected = {"mine.two": Role.STEP, "mine.one": Role.CHARITABLE, "theirs.three": Role.CORRECTED}
     assert list(of.plain.roles.items()) == list(expected.items())
     one, two = registered()["mine.one"], registered()["mine.two"]

@@ -6,12 +6,12 @@ Definition 1 leaves sigma_t open. In the readings it does not shrink with sigma_
 import numpy as np
 
 from moe_theory.continual import experiments
+from moe_theory.continual.experiments import RARELY
 from moe_theory.continual.statements.setting import statement
-from moe_theory.verification.statement import counterexample, probability, rate
+from moe_theory.verification.statement import counterexample, rate
 
 SAME_SIGNAL = statement("lemma-1-more-experts", module=__name__)
 SAME_CLUSTER = statement("lemma-1-fewer-experts", module=__name__)
-RARELY = probability(at_most=experiments.FAILURE)
 
 
 @SAME_SIGNAL.literal("lemma-1.same-signal", experiments.BY_SCALE, rate(at_least=1.5), instead="lemma-1.small-noise")

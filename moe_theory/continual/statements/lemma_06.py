@@ -3,16 +3,14 @@
 import numpy as np
 
 from moe_theory.continual import experiments
-from moe_theory.continual.statements.setting import statement
+from moe_theory.continual.statements.setting import FEWER_EXPERTS, MORE_EXPERTS, statement
 from moe_theory.verification.statement import identity, rate
 
 LEMMA_6 = statement("lemma-6", module=__name__, free=experiments.FREE_AT_LEVEL)
 
 
-@LEMMA_6.charitable("lemma-6.gates", experiments.BY_SCALE, rate(at_least=0.5), hypotheses=["more-experts-than-tasks"])
-@LEMMA_6.charitable(
-    "lemma-6.gates-fewer", experiments.BY_SCALE_FEWER, rate(at_least=0.5), hypotheses=["fewer-experts-than-tasks"]
-)
+@LEMMA_6.charitable("lemma-6.gates", experiments.BY_SCALE, rate(at_least=0.5), hypotheses=MORE_EXPERTS)
+@LEMMA_6.charitable("lemma-6.gates-fewer", experiments.BY_SCALE_FEWER, rate(at_least=0.5), hypotheses=FEWER_EXPERTS)
 def largest_gate(run) -> np.ndarray:
     return run.records.gate_size.max(axis=0).astype(np.float64)
 

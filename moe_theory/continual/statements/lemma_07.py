@@ -8,7 +8,7 @@ from moe_theory.verification.statement import counterexample, identity, rate
 
 CHOSEN = statement("lemma-7-chosen", module=__name__, free=experiments.FREE_AT_LEVEL)
 OTHERS = statement("lemma-7-others", module=__name__, free=experiments.FREE_AT_LEVEL)
-OTHERS.also("lemma-7.sign-own", role="corrected")
+OTHERS.cite("lemma-7.sign-own", role="corrected")
 
 
 @CHOSEN.charitable("lemma-7.chosen", experiments.BY_SCALE, rate(at_least=1.0))

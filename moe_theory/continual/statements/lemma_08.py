@@ -3,11 +3,11 @@
 import numpy as np
 
 from moe_theory.continual import experiments, interventions
+from moe_theory.continual.experiments import RARELY
 from moe_theory.continual.statements.setting import statement
-from moe_theory.verification.statement import limit_rate, probability, rate
+from moe_theory.verification.statement import limit_rate, rate
 
 LEMMA_8 = statement("lemma-8", module=__name__)
-RARELY = probability(at_most=experiments.FAILURE)
 
 
 def share_gaps(run) -> np.ndarray:

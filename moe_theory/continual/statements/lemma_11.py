@@ -43,8 +43,8 @@ CLUSTERS = statement(
         Size("num_tasks", low=6 * experiments.MEMBERS, high=experiments.COVERAGE_SETS * experiments.MEMBERS),
     ),
 )
-CLUSTERS.also("lemma-11.product", role="step")
-CLUSTERS.also("lemma-11.union", role="step")
+CLUSTERS.cite("lemma-11.product", role="step")
+CLUSTERS.cite("lemma-11.union", role="step")
 MOSTLY = probability(at_least=1 - experiments.FAILURE)
 
 

@@ -11,7 +11,7 @@ BY_FEW = experiments.SPECIALIZATION.over(experiments.FEW_CELLS)
 
 TASKS = statement("lemma-12-more-experts", module=__name__)
 CLUSTERS = statement("lemma-12-fewer-experts", module=__name__)
-TASKS.also("proposition-1.contraction", role="corrected")
+TASKS.cite("proposition-1.contraction", role="corrected")
 
 
 @TASKS.charitable(

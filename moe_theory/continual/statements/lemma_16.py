@@ -17,7 +17,7 @@ FROZEN = statement("lemma-16-frozen", module=__name__)
 FREE_SAMPLES = Size("num_samples", low=1, high=9)
 FREE_HISTORY = (FREE_SAMPLES, experiments.FREE_NOISE, experiments.FREE_BETA)
 HISTORY = statement("lemma-16-history", module=__name__, free=FREE_HISTORY)
-FROZEN.also("proposition-1.contraction", role="corrected")
+FROZEN.cite("proposition-1.contraction", role="corrected")
 
 
 @FROZEN.charitable(

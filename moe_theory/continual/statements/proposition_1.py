@@ -9,7 +9,7 @@ import numpy as np
 
 from moe_theory.continual import experiments, interventions
 from moe_theory.continual.experiments import LIKELY
-from moe_theory.continual.statements.setting import statement
+from moe_theory.continual.statements.setting import MORE_EXPERTS, statement
 from moe_theory.continual.theory import error_contraction
 from moe_theory.runs import Run
 from moe_theory.verification.claim import Selection
@@ -18,7 +18,6 @@ from moe_theory.verification.statement import Criterion, Declared, bound, equali
 UNCHANGED = 1e-3  # share of the truths' root mean square that counts as no move in float32
 HARDLY = 0.9  # share of the error of random tasks that counts as no specialisation
 LEARNED = 1e-4  # share of the truths' mean square below which rounding spoils ratios of squared errors
-MORE = ["more-experts-than-tasks"]
 MANY = experiments.LIMIT_MANY
 FEW = experiments.LIMIT_FEW
 SMALLEST = MANY.experiment.at(experiments.specialization_cell(experiments.MANY_EXPERTS, experiments.LIMIT_SCALES[0]))
@@ -36,7 +35,7 @@ CLUSTER_SETS = statement(
     "proposition-1-fewer-experts-set", module=__name__, free=(experiments.FREE_SIGNALS, *experiments.FREE)
 )
 CLUSTER_MODELS = statement("proposition-1-fewer-experts-model", module=__name__)
-CLUSTER_MODELS.also("proposition-1.contraction", role="corrected")
+CLUSTER_MODELS.cite("proposition-1.contraction", role="corrected")
 
 
 @TASK_SETS.charitable("proposition-1.sets-tasks", MANY, LIKELY)
@@ -62,9 +61,11 @@ claim_competitors(
 )
 
 
-@TASK_MODELS.charitable("proposition-1.unchanged", MANY, LIKELY, hypotheses=MORE, instead="proposition-1.contraction")
-@TASK_MODELS.intervention("proposition-1.unchanged-apart", interventions.APART_MANY, LIKELY, hypotheses=MORE)
-@TASK_MODELS.suspect("proposition-1.unchanged-at-once", interventions.AT_ONCE_MANY, LIKELY, hypotheses=MORE)
+@TASK_MODELS.charitable(
+    "proposition-1.unchanged", MANY, LIKELY, hypotheses=MORE_EXPERTS, instead="proposition-1.contraction"
+)
+@TASK_MODELS.intervention("proposition-1.unchanged-apart", interventions.APART_MANY, LIKELY, hypotheses=MORE_EXPERTS)
+@TASK_MODELS.suspect("proposition-1.unchanged-at-once", interventions.AT_ONCE_MANY, LIKELY, hypotheses=MORE_EXPERTS)
 def is_unchanged(run) -> np.ndarray:
     return run.state.drift <= UNCHANGED * experiments.truth_length(run)
 

@@ -5,21 +5,19 @@ import numpy as np
 from moe_theory.continual import experiments, interventions
 from moe_theory.continual.experiments import UNLIKELY
 from moe_theory.continual.statements.proposition_1 import claim_competitors
-from moe_theory.continual.statements.setting import statement
+from moe_theory.continual.statements.setting import FEWER_EXPERTS, MORE_EXPERTS, statement
 from moe_theory.core.routes import own_share
 from moe_theory.verification.statement import bound, equality, probability, ranged
 
 MANY = experiments.SPECIALIZATION.over(experiments.MANY_SMALLEST)
 FEW = experiments.SPECIALIZATION.over(experiments.FEW_SMALLEST)
 AT_FIGURE_2 = experiments.SPECIALIZATION.over(experiments.MANY_FIGURE_2 + experiments.FEW_FIGURE_2)
-MORE = ["more-experts-than-tasks"]
-FEWER = ["fewer-experts-than-tasks"]
 
 TERMINATION = statement("proposition-3-termination", module=__name__)
 TASKS = statement("proposition-3-more-experts", module=__name__)
 CLUSTERS = statement("proposition-3-fewer-experts", module=__name__)
-CLUSTERS.also("proposition-3.leader", role="corrected")
-CLUSTERS.also("proposition-3.inside-own", "proposition-3.uniform-own", role="ours")
+CLUSTERS.cite("proposition-3.leader", role="corrected")
+CLUSTERS.cite("proposition-3.inside-own", "proposition-3.uniform-own", role="ours")
 
 
 @TERMINATION.charitable("proposition-3.time", experiments.LIMIT_MANY, experiments.LIKELY)
@@ -58,12 +56,16 @@ def tolerated_outside(run) -> np.ndarray:
     return experiments.FAILURE * share(is_fixed(run))
 
 
-@TASKS.charitable("proposition-3.inside-tasks", experiments.LIMIT_MANY, UNLIKELY, hypotheses=MORE)
-@CLUSTERS.charitable("proposition-3.inside-clusters", experiments.LIMIT_FEW, UNLIKELY, hypotheses=FEWER)
-@TASKS.intervention("proposition-3.inside-tasks-apart", interventions.QUIET_APART_MANY, UNLIKELY, hypotheses=MORE)
-@CLUSTERS.intervention("proposition-3.inside-clusters-apart", interventions.QUIET_APART_FEW, UNLIKELY, hypotheses=FEWER)
-@TASKS.suspect("proposition-3.inside-tasks-quiet", interventions.QUIET_MANY, UNLIKELY, hypotheses=MORE)
-@CLUSTERS.suspect("proposition-3.inside-clusters-quiet", interventions.QUIET_FEW, UNLIKELY, hypotheses=FEWER)
+@TASKS.charitable("proposition-3.inside-tasks", experiments.LIMIT_MANY, UNLIKELY, hypotheses=MORE_EXPERTS)
+@CLUSTERS.charitable("proposition-3.inside-clusters", experiments.LIMIT_FEW, UNLIKELY, hypotheses=FEWER_EXPERTS)
+@TASKS.intervention(
+    "proposition-3.inside-tasks-apart", interventions.QUIET_APART_MANY, UNLIKELY, hypotheses=MORE_EXPERTS
+)
+@CLUSTERS.intervention(
+    "proposition-3.inside-clusters-apart", interventions.QUIET_APART_FEW, UNLIKELY, hypotheses=FEWER_EXPERTS
+)
+@TASKS.suspect("proposition-3.inside-tasks-quiet", interventions.QUIET_MANY, UNLIKELY, hypotheses=MORE_EXPERTS)
+@CLUSTERS.suspect("proposition-3.inside-clusters-quiet", interventions.QUIET_FEW, UNLIKELY, hypotheses=FEWER_EXPERTS)
 def is_soon_outside(run) -> np.ndarray:
     return run.state.was_outside
 
@@ -90,8 +92,8 @@ def bounded_share(run) -> np.ndarray:
 EVEN = equality(even_share, margin=0.1)  # of a share 1/|M_n|
 
 
-@TASKS.literal("proposition-3.uniform-tasks", MANY, EVEN, hypotheses=MORE, instead="proposition-3.leader")
-@CLUSTERS.literal("proposition-3.uniform-clusters", FEW, EVEN, hypotheses=FEWER, instead="proposition-3.leader")
+@TASKS.literal("proposition-3.uniform-tasks", MANY, EVEN, hypotheses=MORE_EXPERTS, instead="proposition-3.leader")
+@CLUSTERS.literal("proposition-3.uniform-clusters", FEW, EVEN, hypotheses=FEWER_EXPERTS, instead="proposition-3.leader")
 @TASKS.ours("proposition-3.uniform-own", AT_FIGURE_2, EVEN, instead="proposition-3.leader")
 @TASKS.replacement(
     "proposition-3.leader",
@@ -113,10 +115,16 @@ AS_REDUCED = equality(reduced_share, margin=0.05, scale=1.0)  # of all arrivals
 
 
 @TASKS.replacement(
-    "proposition-3.reduced-tasks", experiments.DRIVE_GRID.over(experiments.DRIVES_MANY), AS_REDUCED, hypotheses=MORE
+    "proposition-3.reduced-tasks",
+    experiments.DRIVE_GRID.over(experiments.DRIVES_MANY),
+    AS_REDUCED,
+    hypotheses=MORE_EXPERTS,
 )
 @CLUSTERS.replacement(
-    "proposition-3.reduced-clusters", experiments.DRIVE_GRID.over(experiments.DRIVES_FEW), AS_REDUCED, hypotheses=FEWER
+    "proposition-3.reduced-clusters",
+    experiments.DRIVE_GRID.over(experiments.DRIVES_FEW),
+    AS_REDUCED,
+    hypotheses=FEWER_EXPERTS,
 )
 @ranged(low=0, high=1)
 def full_share(run) -> np.ndarray:

@@ -29,4 +29,7 @@ HOLDS = {
     "large-perturbation": lambda dims, run: run.params.perturbation_scale >= 100,
     "norm-not-squared": lambda dims, run: run.params.locality_power == 1,
 }
+MORE_EXPERTS = ["more-experts-than-tasks"]
+FEWER_EXPERTS = ["fewer-experts-than-tasks"]
+
 statement = functools.partial(declarations.statement, holds=HOLDS, shared_free=FREE)

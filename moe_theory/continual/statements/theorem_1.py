@@ -3,7 +3,7 @@
 import numpy as np
 
 from moe_theory.continual import experiments, interventions
-from moe_theory.continual.statements.setting import statement
+from moe_theory.continual.statements.setting import MORE_EXPERTS, statement
 from moe_theory.verification.region import Size
 from moe_theory.verification.statement import bound, equality, ranged
 
@@ -109,5 +109,5 @@ GENERALIZATION_ERROR.replacement(
     "theorem-1.error-reduced",
     experiments.DRIVE_GRID.over(experiments.DRIVES_MANY),
     REDUCED,
-    hypotheses=["more-experts-than-tasks"],
+    hypotheses=MORE_EXPERTS,
 )(experiments.final("generalization_error"))

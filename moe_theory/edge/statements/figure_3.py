@@ -21,7 +21,7 @@ def per_coordinate(run) -> np.ndarray:
 
 
 BELOW_VARIANCE = statement("figure-3-below-variance", module=__name__)
-BELOW_VARIANCE.also("theorem-1.given-routes", role="corrected")
+BELOW_VARIANCE.cite("theorem-1.given-routes", role="corrected")
 BELOW_VARIANCE.literal(
     "figure-3.below-variance", BY_ENOUGH, bound(at_most=VARIANCE), instead="figure-3.below-variance-per-coordinate"
 )(final_error)
@@ -45,7 +45,7 @@ TOO_FEW.literal("figure-3.too-few", TEN_SERVERS, bound(at_least=VARIANCE))(per_c
 TOO_FEW.literal("figure-3.too-few-raw", TEN_SERVERS, bound(at_least=VARIANCE))(final_error)
 
 DECREASES = statement("figure-3-decreases", module=__name__)
-DECREASES.also("theorem-1.given-routes", role="corrected")
+DECREASES.cite("theorem-1.given-routes", role="corrected")
 BELOW_EARLY = ordering(below=experiments.error_at(300))
 
 

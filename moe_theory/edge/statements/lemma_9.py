@@ -17,7 +17,7 @@ def both_errors(run) -> np.ndarray:
 
 
 SETTLED = statement("lemma-9-settled", module=__name__)
-SETTLED.also("theorem-1.given-routes", role="corrected")
+SETTLED.cite("theorem-1.given-routes", role="corrected")
 BLOCK = 256  # replicates at a time, because the table of all pairs of tasks is large
 
 

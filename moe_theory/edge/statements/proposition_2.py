@@ -32,7 +32,7 @@ def gap_in_a_set(run) -> np.ndarray:
 
 
 OTHER_SET = statement("proposition-2-other-set", module=__name__)
-OTHER_SET.also("equation-33.all-pairs", role="corrected")
+OTHER_SET.cite("equation-33.all-pairs", role="corrected")
 SETS_APART = limit_rate(at_most=0.5, margin=MARGIN)
 
 

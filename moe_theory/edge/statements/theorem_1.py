@@ -75,7 +75,7 @@ THEOREM_1.replacement(
 )(lambda run: run.records.flushed[AT_ROUTED].astype(np.float64))
 
 FLOOR = statement("theorem-1-floor", module=__name__)
-FLOOR.also("theorem-1.given-routes", role="corrected")
+FLOOR.cite("theorem-1.given-routes", role="corrected")
 FLOOR.literal(
     "theorem-1.generalization-error",
     BY_EXPLORED,
@@ -98,7 +98,7 @@ def excess(run) -> np.ndarray:
 
 
 THEOREM_1_LIMIT = statement("theorem-1-limit", module=__name__)
-THEOREM_1_LIMIT.also("theorem-1.given-routes", role="corrected")
+THEOREM_1_LIMIT.cite("theorem-1.given-routes", role="corrected")
 
 
 @THEOREM_1_LIMIT.intervention("theorem-1-limit.own-kind", interventions.OWN_KIND, GAP_INSIDE)
@@ -114,7 +114,7 @@ def reaches_floor(run) -> np.ndarray:
 
 
 GAIN = statement("theorem-1-gain", module=__name__)
-GAIN.also("theorem-1.given-routes", role="corrected")
+GAIN.cite("theorem-1.given-routes", role="corrected")
 clearly_below_blind = ordering(below=lambda run: (1 - LEAST_GAIN) * blind_error(run))
 BY_NEAREST = experiments.NEAREST.over("num_experts", *experiments.PAST_EXPLORATION)
 GAIN.competitor("theorem-1-gain.nearest", BY_NEAREST, clearly_below_blind)(final_error)

@@ -67,7 +67,7 @@ test_printed_order(with_fewer)
 test_reverse = FEWER_ACTIVE.replacement("remark.more-experts", LINEAR_ROUTER, ordering(below=with_fewer), labels=LABELS)
 test_reverse(with_more)
 
-FEWER_ACTIVE.also("remark.monotone", role="step")
+FEWER_ACTIVE.cite("remark.monotone", role="step")
 NEAR = 1.0  # smaller coordinate of an input
 FAR = 100.0  # larger one
 WEIGHTS = np.geomspace(1e-3, 1e3, 2001)

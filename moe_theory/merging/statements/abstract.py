@@ -22,7 +22,7 @@ TOLERANCE = 0.1  # for an exponent that is fitted over so few slots
 BYTES = dataclasses.replace(SERVING, labels=("share of the bytes",))
 
 SUBLINEAR = statement("abstract-sublinear", module=__name__)
-SUBLINEAR.also("remark.bound", role="literal")
+SUBLINEAR.cite("remark.bound", role="literal")
 
 
 def regret_over(run, first: int, last: int) -> np.ndarray:

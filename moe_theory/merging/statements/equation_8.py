@@ -44,4 +44,4 @@ def right_power_error(run) -> np.ndarray:
     return alike(run, np.abs(POWER - printed) / np.maximum(POWER, printed))
 
 
-EQUATION_8.also("lemma-1.leaves", role="corrected")
+EQUATION_8.cite("lemma-1.leaves", role="corrected")

@@ -13,7 +13,7 @@ ROUGHLY = 0.05
 SMEAR = ("smear-example-linear", "smear-token-linear")
 
 TABLE_1 = statement("table-1", module=__name__)
-TABLE_1.also("figure-3.latency-smear-token-linear", role="literal")
+TABLE_1.cite("figure-3.latency-smear-token-linear", role="literal")
 
 
 @TABLE_1.charitable("table-1.one-expert", computed("1 expert"), identity(within=ROUGHLY))
