@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         raise SystemExit(UNREAD) from None
     except MoeTheoryError as failure:
         refuse(failure)
-    except (EOFError, click.Abort):  # nobody answers a question of a paper's command
+    except (EOFError, click.Abort):  # a paper's command asked, but the input has ended
         stop("the input ended before the question was answered", FAILED)
     except OSError as failure:  # such as a full disk, a name that is too long, or a folder without permission
         if failure.filename is None:

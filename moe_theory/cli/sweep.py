@@ -33,7 +33,7 @@ def sweep(specification: Path | None, out: Path | None, dask: str | None, part: 
     computes only missing chunks. Numbers do not depend on how the sweep ran. `moe-theory sweep show FOLDER` shows
     results.
 
-    Statistics over the replicates are count, mean, standard_error, min, max and quantiles. 90 % exceed q10.
+    Statistics over the replicates are count, mean, standard_error, min, max and quantiles. 90 % of values exceed q10.
     """
     from moe_theory.sweep import specification as specifications
 

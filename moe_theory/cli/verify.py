@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 PAGE_SECONDS = 0.06  # seconds of a budget that are reserved for each verdict in the report
 PAGE_SHARE = 0.25  # largest share of a budget that is reserved for the report
 END_SECONDS = 2.0  # seconds of a budget that are reserved for writing verdicts
-FIRST_REPLICATES = 512  # limit in a first look
+FIRST_REPLICATES = 512  # replicate limit of `verify` without a pattern
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 _JSON = (
     "the content of verdicts.json: schema, summary (verdicts by status), command, seed, error, versions and verdicts; "

@@ -296,9 +296,9 @@ def learn(
 ) -> tuple[State, Info]:
     """Run one round of Algorithm 1 on an explicit arrival and perturbation, without randomness.
 
-    The task goes to the expert (or `Params.num_active` experts) with the highest perturbed gate output. They move to
-    the nearest model that fits the samples. Then all gates take one gradient step, unless the update has been
-    terminated.
+    The task goes to the expert (or `Params.num_active` experts) with the highest perturbed gate output. The chosen
+    experts move to the nearest model that fits the samples. Then all gates take one gradient step, unless the update
+    has been terminated.
 
     Args:
         arrival: task () of the pool and features (d, s), with its own ground truth (d,) and targets (s,), if any.
@@ -473,7 +473,7 @@ def flag_converged(
 ) -> Bool[Array, " M"]:
     """Return convergence flags after a router-learning round: which gate outputs are within Gamma of a chosen expert's.
 
-    Gate outputs exclude the perturbation and are those before this round's update. Flags accumulate unless
+    Gate outputs are from before this round's update, and exclude the perturbation. Flags accumulate unless
     `accumulate_flags` is False. Source: Algorithm 1, lines 7 and 8, of `continual`.
     """
     chosen_outputs = jnp.sum(jnp.where(masks, outputs[None, :], 0), axis=1)

@@ -1,6 +1,6 @@
 """Algorithm 1 with more observables than `Info`, computed from the gates that routed a round.
 
-Tasks (M > N) need no case of their own, because with K >= N every task is a cluster.
+M > N is not a separate case, because with K >= N every task is a cluster.
 """
 
 import functools
@@ -234,7 +234,7 @@ def system_with_tally(dims: Dims, **parts: Any) -> System:
 def with_common_part(base: System) -> System:
     """Return the system with 1 added to entries of all signals.
 
-    Differences of signals stay unchanged, and the system's `init` may use nothing else of the pool.
+    Differences of signals stay unchanged. The system's `init` must not use anything else of the pool.
     """
 
     def init(key: Key[Array, ""], params: Params) -> Any:

@@ -79,7 +79,7 @@ ORDERS = {
 
 
 def in_order(truth_scale: float) -> dict[str, float]:
-    """Return parameters at a sigma_0, with constants of 1."""
+    """Return parameters of these orders at a sigma_0, with all constants 1."""
     return {name: truth_scale**power for name, (_, power) in ORDERS.items()}
 
 
@@ -149,7 +149,7 @@ READINGS: dict[str, Reading] = {
 def gate_drive(params: Params, num_features: int, num_tasks: int | None = None) -> float:
     """Return kappa = eta E|w| E|v|^2 E[beta^2] / M, dimensionless: how far one gate step moves a gate output.
 
-    Expectations are for Gaussian entries, and outputs stay far apart only above `corrected.critical_drive`.
+    Entries are taken as Gaussian. Outputs stay far apart only above `corrected.critical_drive`.
 
     Args:
         num_tasks: N, by default above the number of clusters. With num_clusters >= N each task is a cluster, without

@@ -1,7 +1,7 @@
 """Algorithm 1 reduced to its gates and to experts' expected distances to ground truths (`core/expected.py`).
 
-Draws, routing, costs, gate steps and their end follow Algorithm 1. The model replaces distances by their means, also
-inside the root in (6) and in squares. It ignores what routes reveal about them through noisy features.
+Draws, routing, costs, gate steps and their end follow Algorithm 1. The model replaces distances by their means, even in
+squares and in the root in (6). It ignores what routes reveal about distances through noisy features.
 """
 
 import functools

@@ -1,6 +1,6 @@
 """The gate drive at which an expert that leads for a task stays ahead after paying for it.
 
-Experts pay for a task n in turn. An expert that learns the task moves its model by c, and the locality loss (6) lowers
+Experts pay for a task n in turn: an expert that learns the task moves its model by c, and the locality loss (6) lowers
 its output for n and raises all others. If all outputs are equal at first, the first M - 1 payers are different experts,
 and the last expert is ahead when its turn comes. To first order all outputs are equal again afterwards, so the
 curvature of the softmax decides whether the last expert is still ahead. With kappa = eta c |v|^2 / M, a payment by
@@ -19,7 +19,7 @@ from moe_theory.core.constraints import Whole, Within, checked, require
 from moe_theory.core.errors import InvalidValueError
 
 SETTLED = 1e-12  # relative to the first payment, a payment that no longer matters
-OTHERS = Whole(2)  # at least two experts, because a single expert has nobody to lead
+OTHERS = Whole(2)  # at least two experts, because a lead needs a second expert
 DRIVES = (1e-3, 1e3)  # range in which to search for the critical drive
 
 

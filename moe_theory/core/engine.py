@@ -279,7 +279,7 @@ def _run(traits: _RunTraits, system, keys, state, params, blocks, lengths, obser
     start_state = _start(traits.stores, system.init, keys, params, is_batch) if state is None else state
     shapes_after = functools.partial(_shapes_of, system.step, keys, is_batch)
     start_state = vmap.with_step_types(shapes_after, start_state, params)
-    # Replicates may be at different rounds if nobody checked. Then each draws with its own round.
+    # Without a check, replicates may be at different rounds. Then each draws with its own round.
     first_round = (jnp.max(start_state.round) if state is None or traits.shares_round else start_state.round) + 1
     machine = _machine(traits, system, keys, start_state, first_round, params, observe, reduce, is_batch)
     if blocks.fixed is None:

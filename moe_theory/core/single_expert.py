@@ -1,10 +1,10 @@
 """Exact expected metrics of one expert on random linear tasks, and of many experts on given routes.
 
 **An arrival.** Its task n is uniform on N tasks. Its own ground truth is w = w_n + xi, with xi ~ N(0, tau^2 I), and its
-unit signal is u. One column of X is along u, the others are N(0, sigma_t^2 I), so X spans u and a uniformly random (s -
-1)-dimensional subspace of its complement, with projector Pi = I - u u'. So the strength, the noise scale and the column
-of the signal do not matter. The expert becomes v+ = w + S (v - w), where S = I - P projects onto a uniformly random
-subspace of that complement, of rank p = d - s in D = d - 1 dimensions.
+unit signal is u. One column of X is along u, and the others are N(0, sigma_t^2 I). So X spans u and a uniformly random
+(s - 1)-dimensional subspace of the complement of u, whose projector is Pi = I - u u'. The strength, the noise scale and
+the signal's column do not matter. The expert becomes v+ = w + S (v - w), where S = I - P projects onto a uniformly
+random subspace of that complement, of rank p = d - s in D = d - 1 dimensions.
 
 **Moments of S.** Rotations of the complement leave the distribution of S unchanged, hence E[S] = (p/D) Pi and, for
 symmetric A, E[S A S] = k1 Pi A Pi + k2 tr(Pi A) Pi. The trace gives k1 + D k2 = p/D. For a unit x, x'Sx is Beta(p/2,

@@ -284,7 +284,7 @@ def _observe_round(
     scores = evaluation.scores(after.past, after.tables, time)
     flushed_tables = _select(after.pending_server != FREE, after.pending_rows, after.tables)
     flushed = evaluation.scores(after.past, flushed_tables, time)
-    # With a NaN for the best score the gates are NaN, and no number of this run counts any more.
+    # If the best score is NaN, the gates are NaN, and the numbers of this run mean nothing.
     scores, flushed = jax.tree.map(lambda score: jnp.where(task.is_blind, jnp.nan, score), (scores, flushed))
     return Info(
         task=arrival.task,

@@ -6,10 +6,9 @@ expert with load L has the expected error g(L) of a single expert after L arriva
 
     E[G_T | loads] = sum_m (L_m / T) g(L_m).
 
-Here g is from `core/single_expert.py`: `generalization_error` and `by_loads`. Delays do not matter, because an expert
-is idle only with its new model. A model in training counts as learned, so this is G with pending tasks completed. Each
-expert holds one task at a time, and T is the number of served tasks. Arguments outside their domains raise
-InvalidValueError.
+`generalization_error` gives g, and `by_loads` the sum. Delays do not matter, because an expert is idle only once it has
+its new model. A model in training counts as learned, so this is G with pending tasks completed. Each expert holds one
+task at a time, and T is the number of served tasks. Arguments outside their domains raise InvalidValueError.
 """
 
 from typing import Annotated
@@ -37,8 +36,8 @@ __dir__ = __all__.copy  # the names that `dir` shows, without imports
 def unserved(max_delay: Size, num_tasks: Size, specialists: Specialists) -> float:
     """Return the probability that a task finds its `specialists` busy, if every delay is `max_delay`.
 
-    They are busy if at least that many of the max_delay - 1 arrivals before are of the same task. For a whole number of
-    specialists this is at least `theory.tail`, and with shorter delays an upper bound.
+    The specialists are busy if at least that many of the previous max_delay - 1 arrivals are of the same task. For a
+    whole number of specialists the result is at least `theory.tail`. With shorter delays it is an upper bound.
 
     Source: replaces the window of Appendix B for Proposition 1 of `edge`.
 

@@ -3,7 +3,7 @@
 The paper allows any distribution on whole rounds between bounds. Each distribution is a pure function for one
 replicate. All bounds and rates are traced parameters, and all delays are clipped to the bounds.
 
-| law | transfer | execution |
+| name | transfer | execution |
 | --- | --- | --- |
 | `uniform` | uniform on the whole rounds between the bounds | the same |
 | `geometric` | the lower bound plus a geometric number of rounds | the same |

@@ -74,7 +74,7 @@ def observe_steps(state: State, info: Info) -> GateObservables:
     is_kind = (jnp.arange(state.pool.signals.shape[0]) == kind)[:, None]
     signal = jnp.sum(jnp.where(is_kind, state.pool.signals, 0), axis=0)
     drives = jnp.sum(state.gate_step * signal[None, :], axis=1)
-    # The expert's row has the opposite sign to all others and, because rows sum to 0, the size of their sum. Changes
+    # The expert's row has the opposite sign to all other rows. Rows sum to 0, so it has the size of their sum. Changes
     # have the opposite sign of these gradients.
     own_drive = jnp.sum(jnp.where(jnp.abs(drives) == jnp.max(jnp.abs(drives)), drives, 0))
     num_experts = info.num_busy + info.num_idle
@@ -185,7 +185,7 @@ BY_FAILURE = AVAILABILITY.over({f"delta = {failure:g}": failure for failure in F
 # The limits that the O() statements are about: sigma_0 -> 0 with eta = sigma_0^0.5, as the proof of Proposition 2
 # requires; eta -> 0; and M -> infinity. Runs are in float64, and each cell lasts a quarter longer than its T1. r = o(1)
 # of (4) keeps its ratio to one gate step from Fig. 3. All signals keep a length of O(1), even those along the truths,
-# because longer ones need a smaller sigma_0 to behave so. M is what Proposition 1 requires at its d_u and delta.
+# because longer ones reach the limit at smaller sigma_0. M is the number that Proposition 1 requires for d_u and delta.
 SMALL_DELAY = 2
 SMALL_TASKS = 2
 SMALL_EXPERTS = theory.experts_needed(SMALL_DELAY, SMALL_TASKS, FAILURE)
@@ -369,7 +369,7 @@ def expected_history(cells: Sequence[Cell], first: int, count: int, seed: int) -
 
 
 def history(setting: SettingValues) -> Experiment:
-    """Return the first arrivals under uniform routing: simulated as recorded, with expected errors in a setting."""
+    """Return the first arrivals under uniform routing, simulated or, in a setting, with expected errors."""
     dims = dataclasses.replace(HISTORY_DIMS, **setting)
     return Experiment(
         name="history",

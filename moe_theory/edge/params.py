@@ -10,10 +10,10 @@ A reading sets parameters where the paper leaves a choice open:
 | whether sigma_0, "the variance of elements", is a variance or a deviation | `scale_is_variance` |
 | spread of truths inside a cluster, O(sigma_0^2) in (6) | `cluster_spread`: sigma_0^2 / 12^(1/2) an entry |
 | the noise r = o(1) of (4) | `perturbation_scale` |
-| laws of the delays in Fig. 3, of which only d_u = 10 is given | the laws of `delays` and their bounds |
-| whether a completed task moves the gates in its own round, or in the next as (13) has it | `gate_lag` |
+| distributions of the delays in Fig. 3, of which only d_u = 10 is given | those in `delays`, with bounds |
+| whether a completed task moves the gates in its own round, or in the next as in (13) | `gate_lag` |
 
-The outcome depends on `gate_drive`, how far one gate step moves a gate output.
+The outcome depends on `gate_drive`, which is how far one gate step moves a gate output.
 """
 
 import dataclasses

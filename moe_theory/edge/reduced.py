@@ -1,9 +1,9 @@
 """Algorithm 1 reduced to gates and models' expected distances to task types (`core/expected.py`).
 
 Tasks are drawn, routed, delayed and dropped, and gates take their stale steps, as in Algorithm 1. The spread of ground
-truths inside a cluster is averaged. The model replaces distances by their means, also inside the root of the locality
-loss and in squares. It ignores what routes reveal about distances, and what models or signals reveal about the spread
-of learned tasks.
+truths inside a cluster is averaged. The model replaces distances by their means, even in squares and in the root of the
+locality loss. It ignores what routes reveal about distances, and what models or signals reveal about the spread of
+learned tasks.
 """
 
 import functools

@@ -70,7 +70,7 @@ def specialists_needed(max_delay: Size, num_tasks: Size, failure: Failure, quant
         small `failure` even after rounding up.
     - `binomial`: the smallest integer k with P(A_n > k) < failure.
 
-    If A_n <= M_th, at most M_th - 1 experts are busy when a task arrives, as the window ends there. Proposition 1 is
+    If A_n <= M_th, at most M_th - 1 experts are busy when a task arrives, because it ends the window. Proposition 1 is
     about the larger probability of `corrected.unserved`.
 
     Source: Proposition 1, (16), and Appendix B of `edge`.

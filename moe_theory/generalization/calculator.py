@@ -329,7 +329,7 @@ def _check_numbers(setting: Setting) -> None:
     values = {name: value for name, value in dataclasses.asdict(setting).items() if value is not None}
     counts = ("num_experts", "num_active", "num_samples", "num_features", "expert_widths", "num_weights", "bits")
     amounts = ("expert_norm", "router_norm", "feature_norm", "lipschitz")
-    whole = Whole(1, theory.MOST_SAMPLES, "no bound is looked for beyond 2^62")
+    whole = Whole(1, theory.MOST_SAMPLES, "bounds are computed only up to 2^62")
     require(whole, **{name: values[name] for name in counts if name in values})
     require_active(setting.num_experts, setting.num_active)
     require(NonNegative, **{name: values[name] for name in amounts if name in values})

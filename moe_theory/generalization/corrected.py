@@ -251,11 +251,11 @@ def log_network_patterns(
 ) -> float:
     """Return log Gamma(m) for a ReLU network as the router, without biases and with hidden layers of these widths.
 
-    Its logits are polynomials in the weights where the signs of all units before them are known. Layer by layer, of the
-    m n_i inputs to the units of layer i, polynomials of degree i in the w_i weights up to there, at most 2 (2 e m n_i i
-    / w_i)^(w_i) patterns of signs occur (Bartlett, Harvey, Liaw, Mehrabian 2019, Lemma 17), or 2^(m n_i). After the
-    last layer these are the signs of the m T (T - 1) / 2 differences of logits, which decide the mask. The patterns of
-    all layers multiply, to at most m log binom(T, k), and to 0 at k = T.
+    If the signs of all earlier units are known, the m n_i inputs to the units of layer i are polynomials of degree i in
+    the w_i weights up to this layer. So their signs have at most 2 (2 e m n_i i / w_i)^(w_i) patterns (Bartlett,
+    Harvey, Liaw, Mehrabian 2019, Lemma 17), or 2^(m n_i). After the last layer, the signs of the m T (T - 1) / 2
+    differences of logits decide the mask. The patterns of all layers multiply. The result is at most m log binom(T, k),
+    and 0 at k = T.
 
     Source: replaces Eq. (16) with Lemma 2.
     """
