@@ -47,14 +47,14 @@ class State(NamedTuple):
     round: Int[Array, ""]  # rounds done, t
     metrics: Metrics
     optimizer_state: PyTree
-    memory: PyTree = None  # what the locality loss remembers; nothing in the paper
+    memory: PyTree = None  # what the locality loss remembers, which is nothing in the paper
 
 
 class Info(NamedTuple):
     """Observables of one round."""
 
     task: Int[Array, ""]  # n_t
-    expert: Int[Array, ""]  # m_t; with top-k routing the first choice
+    expert: Int[Array, ""]  # m_t, with top-k routing the first choice
     chosen: Bool[Array, " M"]  # the experts that learned the task
     gate_outputs: Float[Array, " M"]  # h_m, without the perturbation
     gate_probabilities: Annotated[Float[Array, " M"], SHARE]  # softmax pi_m
@@ -73,7 +73,7 @@ class Routing(NamedTuple):
     gate_outputs: Float[Array, " M"]  # h_m, without the perturbation
     gate_probabilities: Float[Array, " M"]  # softmax pi_m
     scores: Float[Array, " M"]  # from the router
-    ranked: Int[Array, " k"]  # the experts that learn, best first; -1 in unused rows
+    ranked: Int[Array, " k"]  # the experts that learn, best first, -1 in unused rows
     masks: Bool[Array, "k M"]  # `ranked` as one-hot rows, which are zero where unused
 
 
@@ -88,7 +88,7 @@ class Parts(NamedTuple):
 
 class Learned(NamedTuple):
     state: Any  # with new models and unchanged gates
-    squared_moves: Float[Array, " k"]  # |w_t - w_{t-1}|^2 of each expert that learned; 0 in unused rows
+    squared_moves: Float[Array, " k"]  # |w_t - w_{t-1}|^2 of each expert that learned, 0 in unused rows
     errors: Any = None  # what `Info` shows of the errors
 
 
@@ -395,7 +395,7 @@ def advance(
     auxiliary: Auxiliary = balance_cost,
     locality: Locality = distance_moved,
 ) -> tuple[Any, Routing, Learned]:
-    """Run one round of Algorithm 1 with experts of any kind and any gate input. `learn` does so with linear experts.
+    """Run one round of Algorithm 1 with any experts and any gate input. `learn` does so with linear experts.
 
     Args:
         state: a NamedTuple with the fields gates, visits, converged, terminated, round, optimizer_state and memory.

@@ -314,7 +314,7 @@ def routing_probabilities(
     """
     outputs = np.asarray(outputs, np.float64) / perturbation_scale
     num_experts = outputs.shape[-1]
-    leads = outputs[..., :, None] - outputs[..., None, :]  # (..., M, M): h_m - h_j; j = m is left out below
+    leads = outputs[..., :, None] - outputs[..., None, :]  # (..., M, M): h_m - h_j, where j = m is left out below
     other_leads = leads[..., ~np.eye(num_experts, dtype=bool)].reshape(*outputs.shape, num_experts - 1)
     kinks = np.concatenate(
         [-other_leads, 1 - other_leads, np.zeros_like(outputs)[..., None], np.ones_like(outputs)[..., None]], -1

@@ -94,7 +94,7 @@ class Params(NamedTuple):
     """
 
     num_experts: Annotated[Count, PaddedTo("max_experts")] = 10  # M
-    num_active: Annotated[Count, PaddedTo("max_active"), AtMost("num_experts", DISTINCT)] = 1  # k; the paper's is 1
+    num_active: Annotated[Count, PaddedTo("max_active"), AtMost("num_experts", DISTINCT)] = 1  # k, in the paper 1
     learning_rate: GateStep = 0.5  # eta of (9)
     balance_weight: NonNegative = 0.5  # alpha of (7)
     perturbation_scale: NonNegative = 0.3  # lambda of (1)
@@ -110,7 +110,7 @@ class Params(NamedTuple):
     max_strength: Scale = 1.0  # C, the largest beta_t
     noise_scale: Scale = 0.1  # sigma_t, the deviation of a noise entry of X_t
     cluster_spread: Scale = SIGMA_0**1.5  # deviation of an entry of w_n inside its cluster
-    num_clusters: Count = 3  # K; at least N means no clusters
+    num_clusters: Count = 3  # K, no clusters if it is at least N
 
 
 def check_params(dims: Dims, params: Params) -> None:

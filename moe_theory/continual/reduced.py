@@ -33,7 +33,7 @@ class State(NamedTuple):
     terminated: Bool[Array, ""]  # whether the gates are no longer updated
     round: Int[Array, ""]  # rounds done, t
     optimizer_state: PyTree
-    memory: None = None  # of the locality loss; the paper's remembers nothing
+    memory: None = None  # of the locality loss, empty in the paper
 
 
 class Info(NamedTuple):

@@ -36,7 +36,7 @@ Amount = Annotated[Float[ArrayLike, "*batch"], Within(low=0, open_low=True)]
 class Bound(NamedTuple):
     """A statement's values of the two metrics after a round."""
 
-    forgetting: Float[Numbers, "*batch"]  # E[F_t] of (15); 0 at t = 1, where F is an empty mean
+    forgetting: Float[Numbers, "*batch"]  # E[F_t] of (15), 0 at t = 1, where F is an empty mean
     generalization_error: Float[Numbers, "*batch"]  # E[G_t] of (16)
 
 

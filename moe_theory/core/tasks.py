@@ -48,7 +48,7 @@ class Arrival(NamedTuple):
     targets: Float[Array, " s"] | None = None  # y, which experts learn. By default X' w
 
 
-FARTHEST = 9  # standard deviations; `random.normals` gives none beyond 8.6
+FARTHEST = 9  # standard deviations. `random.normals` gives none beyond 8.6
 
 
 def has_small_truths(dims: Any, run: Any) -> bool:

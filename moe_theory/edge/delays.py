@@ -41,7 +41,7 @@ class Trip(NamedTuple):
     least: Int[Array, ""]  # bounds of the delay, in rounds
     most: Int[Array, ""]
     distance: Float[Array, " M"]  # from the user to each server
-    nearest: Int[Array, ""]  # the nearest server m~_t; -1 for an execution
+    nearest: Int[Array, ""]  # the nearest server m~_t, -1 for an execution
     positions: Float[Array, "M 2"]  # of the servers, on the unit square
     uplink: Float[Array, ""]  # duration of the user's uplink, exponential with mean 1
 

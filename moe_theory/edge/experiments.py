@@ -24,7 +24,7 @@ FAILURE = 0.05  # delta of Propositions 1 and 2, which the paper leaves at o(1)
 FIGURE_3_EXPERTS = (10, 30, 50, 70)
 FIGURE_3_ROUNDS = 3000
 ENOUGH = (30, 50, 70)  # the numbers of servers in Fig. 3 that the paper calls sufficient
-PAST_EXPLORATION = (30, 50)  # those whose T1 lies within the run
+PAST_EXPLORATION = (30, 50)  # the numbers whose T1 lies within the run
 MAX_DELAY = 10  # d_u
 
 
@@ -41,7 +41,7 @@ def cell_name(num_experts: int) -> str:
 
 
 class GateObservables(NamedTuple):
-    own_change: Float[Array, ""]  # change of <theta, v_n> / eta at the expert that completed type n; NaN if none
+    own_change: Float[Array, ""]  # change of <theta, v_n> / eta at the expert that completed type n, NaN if none
     others_change: Float[Array, ""]  # the largest such change over the other experts
     gate_size: Float[Array, ""]  # max |theta|_inf
     gate_gap: Float[Array, ""]  # max |theta_m - theta_m'|_inf
@@ -183,7 +183,7 @@ AVAILABILITY = Experiment(
 BY_FAILURE = AVAILABILITY.over({f"delta = {failure:g}": failure for failure in FAILURES})
 
 # The limits that the O() statements are about: sigma_0 -> 0 with eta = sigma_0^0.5, as the proof of Proposition 2
-# requires; eta -> 0; and M -> infinity. Runs are in float64, and each cell lasts a quarter longer than its T1. r = o(1)
+# requires, eta -> 0, and M -> infinity. Runs are in float64, and each cell lasts a quarter longer than its T1. r = o(1)
 # of (4) keeps its ratio to one gate step from Fig. 3. All signals keep a length of O(1), even those along the truths,
 # because longer ones reach the limit at smaller sigma_0. M is the number that Proposition 1 requires for d_u and delta.
 SMALL_DELAY = 2

@@ -76,8 +76,8 @@ class Dims:
     num_tasks: Size  # N, task types: the clusters of ground truths
     num_features: Size  # p
     num_samples: Size  # s, the signal's column included
-    max_delay: Size | None = None  # d_u, the largest total delay of a task, in rounds; None: any
-    max_capacity: Size = 1  # most tasks that one server may work on at once; the paper's is 1
+    max_delay: Size | None = None  # d_u, the largest total delay of a task, in rounds, or None for any
+    max_capacity: Size = 1  # most tasks that one server may work on at once. The paper's is 1
     when_busy: str = "drop"  # what happens to a task that finds all servers busy: a key of `WHEN_BUSY`
     max_waiting: Annotated[int, constraints.Whole(0, LONGEST_QUEUE)] = 0  # length of a server's queue
 

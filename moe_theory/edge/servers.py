@@ -25,7 +25,7 @@ class Assignment(NamedTuple):
     server: Int[Array, ""]  # m_t, or `DROPPED`
     mask: Bool[Array, " M"]  # `server` as a one-hot row
     slot: Bool[Array, " S"]  # the slot that the task takes, one-hot
-    delay: Int[Array, ""]  # d_t of (1), in rounds; 0 without a server
+    delay: Int[Array, ""]  # d_t of (1), in rounds, 0 without a server
     wait: Int[Array, ""]  # rounds before the server starts on it
     until: Int[Array, ""]  # the round at whose start the task is done
     is_blind: Bool[Array, ""]  # whether the best score is NaN

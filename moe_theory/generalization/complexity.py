@@ -52,7 +52,7 @@ from moe_theory.core.errors import InvalidValueError, unknown_name
 from moe_theory.generalization.model import READINGS
 from moe_theory.generalization.theory import lemma_2
 
-ROUTERS = ("fixed", "linear", "network", "free")  # one function; rows v_j; a ReLU network; every function there is
+ROUTERS = ("fixed", "linear", "network", "free")  # one function, rows v_j, a ReLU network, or every function
 
 
 def constants(num_samples: int) -> float:

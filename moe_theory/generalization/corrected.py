@@ -334,7 +334,7 @@ def covering(
 class LinearBounds(NamedTuple):
     """Each form of the bound for linear experts and a linear router, and the smallest of them."""
 
-    product: float  # k = 1 (`product_complexity`); NaN elsewhere
+    product: float  # k = 1 (`product_complexity`), NaN elsewhere
     lipschitz: float
     covering: float
     best: float

@@ -25,14 +25,14 @@ DATA = (RANDOM_LABELS, TEACHER, DIGITS)
 DIGITS_PIXELS = 64
 POPULATION_SIZE = 2048  # inputs of the teacher's population
 TEACHER_EXPERTS = 4
-TEACHER_NORM = 8.0  # W of the teacher's router; any positive number gives the same routes, because one expert is active
+TEACHER_NORM = 8.0  # W of the teacher's router. Any positive number gives the same routes, because one expert is active
 
 
 class Sample(NamedTuple):
     """Labelled inputs, padded with zeros to `Dims.max_samples`."""
 
     features: Float[Array, "m d"]  # |x| <= 1
-    labels: Float[Array, " m"]  # -1 or 1; 0 where there is no sample
+    labels: Float[Array, " m"]  # -1 or 1, 0 where there is no sample
     is_drawn: Bool[Array, " m"]  # the first `Params.num_samples`
 
 

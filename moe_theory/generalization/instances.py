@@ -69,7 +69,7 @@ class Cells(NamedTuple):
 
 
 class Gap(NamedTuple):
-    gap: Float[Array, ""]  # sup_f |L_S - L_D|; for `lone_points` sup_f |L_S - L_S'| over all masks
+    gap: Float[Array, ""]  # sup_f |L_S - L_D|, for `lone_points` sup_f |L_S - L_S'| over all masks
 
 
 class Coin(NamedTuple):
@@ -239,7 +239,7 @@ class Complexities(NamedTuple):
 
 class ClassCapacity(NamedTuple):
     log_growth: Float[Array, " n"]  # log of the largest number of labelings of 1, ..., n of the points
-    natarajan: Float[Array, ""]  # the Natarajan dimension; 0 for a single function
+    natarajan: Float[Array, ""]  # the Natarajan dimension, 0 for a single function
 
 
 class Growth(NamedTuple):

@@ -23,7 +23,7 @@ class Words(NamedTuple):
     remark: str
 
 
-_REFUTED = "refuted; see moe-theory verify 'generalization.theorem-1.*'"
+_REFUTED = "refuted, as shown by moe-theory verify 'generalization.theorem-1.*'"
 WORDS = {
     "theorem-1.printed": Words("Theorem 1, (23)", _REFUTED),
     "theorem-1.binomial": Words("binomial form, (22)", _REFUTED),
@@ -62,7 +62,7 @@ BOUNDED = {
 }
 RESTS_ON = {calculator.LEMMA_3: "R_m(H) by Lemma 3 as printed. Its source has additional logarithms"}
 
-EXPERTS = {  # in words; `{...}` are fields of the setting
+EXPERTS = {  # in words. `{...}` are fields of the setting
     calculator.LINEAR: "linear, |w| <= {expert_norm:g}",
     calculator.NETWORK: "networks of hidden layers {expert_widths}, Frobenius norms of {expert_norm:g} each",
 }
@@ -131,7 +131,7 @@ def remarks(bounds: Sequence[EvaluatedBound]) -> list[tuple[str, str]]:
     letters = _letters(bounds)
     for bound in {bound.form.name: bound for bound in bounds}.values():  # one of each name
         needs = ", ".join(sorted(letters[need] for need in _needs(bound)))
-        lines.append((WORDS[bound.form.name].title, f"{WORDS[bound.form.name].remark}; needs {needs}"))
+        lines.append((WORDS[bound.form.name].title, f"{WORDS[bound.form.name].remark}. Needs {needs}"))
     best = next((bound for bound in bounds if bound.is_best), None)
     if best is None:
         lines.append(("nothing holds", LACKING))

@@ -56,7 +56,7 @@ __all__ = [
 ]  # fmt: skip
 __dir__ = __all__.copy  # the names that `dir` shows, without imports
 
-Real = float | np.ndarray  # a number or an array; results have the shape to which arguments broadcast
+Real = float | np.ndarray  # a number or an array. Results have the shape to which arguments broadcast
 Counts = Annotated[Real, Whole(1)]
 Active = Annotated[Real, Whole(1), FEW_ACTIVE]
 Amounts = Annotated[Real, Within(low=0)]

@@ -255,7 +255,7 @@ def _costs(
 def of_model(model: Model, data: Examples, num_tasks: int, max_slot_size: int = MAX_SLOT_SIZE) -> Reward:
     """Return as a reward a trained MoE's accuracy, merged to one expert per layer, on each task's requests in a slot.
 
-    `value` only uses the first input of each task, because nobody reads its result. The regret is NaN, and each call
+    `value` only uses the first input of each task, because its result is never read. The regret is NaN, and each call
     returns a new system.
 
     Args:

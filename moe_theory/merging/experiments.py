@@ -100,10 +100,10 @@ class Record(NamedTuple):
     depth: Int[Array, ""]  # h_t
     num_leaves: Int[Array, ""]  # N_t
     left_out: Int[Array, ""]  # splits that the tree had no room for
-    distance: Float[Array, ""]  # |theta_t - theta_0|; 0 without a network
-    log_determinant: Float[Array, ""]  # log det Z_t - log det lambda I; 0 without a network
-    best_gap: Float[Array, ""]  # psi' (f*(x*) - f*(x)), where x is the candidate of the leaf with x*; 0 without a tree
-    best_depth: Int[Array, ""]  # depth of this leaf; 0 without a tree
+    distance: Float[Array, ""]  # |theta_t - theta_0|, 0 without a network
+    log_determinant: Float[Array, ""]  # log det Z_t - log det lambda I, 0 without a network
+    best_gap: Float[Array, ""]  # psi' (f*(x*) - f*(x)), where x is the candidate of the leaf with x*, 0 without a tree
+    best_depth: Int[Array, ""]  # depth of this leaf, 0 without a tree
 
 
 @functools.cache

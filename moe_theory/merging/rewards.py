@@ -55,7 +55,7 @@ class Feedback(NamedTuple):
         8
     """
 
-    rewards: Float[Numbers, " V"]  # mean reward of each task's requests, in [0, 1] up to noise; 0 without requests
+    rewards: Float[Numbers, " V"]  # mean reward of each task's requests, in [0, 1] up to noise, 0 without requests
     counts: Int[Numbers, " V"]  # requests of each task
 
 

@@ -39,7 +39,7 @@ class Info(NamedTuple):
     mix: Annotated[Float[Array, " V"], SHARE]  # psi_t, the true mix
     estimated_mix: Annotated[Float[Array, " V"], SHARE]  # the monitor's estimate of psi_t
     value: Float[Array, ""]  # psi' f*(x_t)
-    regret: Annotated[Float[Array, ""], UNKNOWN]  # psi' (f*(x*) - f*(x_t)) >= 0; NaN where the best weights are unknown
+    regret: Annotated[Float[Array, ""], UNKNOWN]  # psi' (f*(x*) - f*(x_t)) >= 0, NaN where the best weights are unknown
     mean_value: Float[Array, ""]  # mean over all slots so far
     cumulative_regret: Annotated[Float[Array, ""], UNKNOWN]  # R_t
 

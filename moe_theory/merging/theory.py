@@ -242,7 +242,7 @@ def neural_tangent_kernel(
     the H of [29] at s = 1, and the kernel before it is halved at s = 2.
 
     The network is homogeneous in x, so Assumption 2's |x| = 1, which only weights at the corners satisfy, is not
-    needed. A candidate that stays is an arm again, so the smallest eigenvalue over all slots is 0 and not lambda_0 > 0.
+    needed. A candidate that stays is an arm twice, so the smallest eigenvalue over all slots is 0 and not lambda_0 > 0.
 
     Args:
         mixes: psi, one per point, by default for one output.

@@ -33,12 +33,12 @@ DIAGONAL = "diagonal"
 SLOTS_A_TILE = 256  # for the dual form, which computes only the tiles of past slots
 SLOTS_A_FLUSH = 32  # for the full form: slots between two updates of all its numbers
 
-Memory = Any  # a NamedTuple of arrays; its structure and types stay the same from slot to slot
+Memory = Any  # a NamedTuple of arrays. Its structure and types stay the same from slot to slot
 
 
 class GradientNorm(NamedTuple):
     squared_norm: Float[Array, ""]  # g' Z^-1 g / w
-    along: tuple[Array, ...] | None  # Z^-1 g / w, in each layer's shape; None for a form without it
+    along: tuple[Array, ...] | None  # Z^-1 g / w, in each layer's shape, None for a form without it
     solved: Any  # for `add`
     slots: Int[Array, ""]  # slots seen by the memory that measured it, the only one for which `add` accepts it
 
@@ -48,7 +48,7 @@ class Uncertainty(NamedTuple):
 
     begin: Callable[[Params], Memory]  # Z_0 = lambda I
     squared_norms: Callable[[Memory, Factors, Params], Float[Array, " C"]]  # g' Z^-1 g / w, at least 0
-    # The same for one gradient; None if the norms of all candidates at once take no longer.
+    # The same for one gradient, or None if the norms of all candidates at once take no longer.
     measure: Callable[[Memory, Factors, Params], GradientNorm] | None
     # Z + g g' / w, from the factors of one gradient and its norm in this memory (None without `measure`)
     add: Callable[[Memory, Factors, Any, Params], Memory]

@@ -111,7 +111,7 @@ def given_words(statement: Statement, *, is_short: bool) -> str:
     if is_short and statement.paper in paper_names():
         all_statements = statements(statement.paper)
         counts = Counter(itertools.chain.from_iterable(one_statement.hypotheses for one_statement in all_statements))
-        # Those of at least half of the paper's statements are its general assumptions.
+        # Hypotheses of at least half of the paper's statements are its general assumptions.
         hypotheses = [text for text in hypotheses if 2 * counts[text] < len(all_statements)]
     sentences = [f"{text[:1].upper()}{text[1:].rstrip('.')}." for text in hypotheses]
     if len(hypotheses) < len(statement.hypotheses):

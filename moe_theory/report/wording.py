@@ -232,7 +232,7 @@ def _slope(verdict: Verdict) -> str:
 
 
 def _with_interval(value: float, low: float, high: float) -> str:
-    if number(low) == number(high):  # as of exact values, or where there is no interval
+    if number(low) == number(high):  # for exact values, or where there is no interval
         return number(value)
     return f"{number(value)} (interval {number(low)} to {number(high)})"
 

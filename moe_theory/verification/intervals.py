@@ -343,7 +343,7 @@ def _largest_t(samples: np.ndarray, error: float) -> float:
         spread = np.sqrt((freedom + beyond**2) / chi_squares)
         deviations = correlation[components] * beyond[:, None] + spread[:, None] * remaining
         weights = 1 / np.maximum(np.sum(np.abs(deviations) > critical, axis=1), 1)
-        # Three standard errors more, against an interval that is too narrow by chance.
+        # Three standard errors are added, so that the interval is not too narrow by chance.
         probability = weights.mean() + 3 * weights.std() / math.sqrt(BOOTSTRAP_DRAWS)
         return math.log(2 * num_components * tail * probability / error)
 

@@ -15,7 +15,7 @@ roles, and counterexamples that do not refute, decide nothing. A reading that vi
 claims gives no status, and readings that disagree give separate statuses. A statement without deciding claims is not
 testable if computation cannot decide it, and otherwise open. Both need a declared reason.
 
-A statement with a `disproof` is false unless a clause restores it, and amended if one does. This is so even if its
+A statement with a `disproof` is false unless a clause restores it, and amended if one does. This holds even if its
 claims are undecided, and without a clause also under untested readings.
 
 A search extends the status to the free parameters. A statement that holds at the recorded setting but fails elsewhere
