@@ -29,7 +29,7 @@ class GateSteps(NamedTuple):
     least_balance_gradient: Float[Array, ""]  # min over experts of |auxiliary loss's gradient in theta^(m)|_inf
     largest_gradient: Float[Array, ""]  # max over experts of |task loss's gradient in theta^(m)|_inf
     chosen_change: Float[Array, ""]  # max over n of |<theta' - theta, v_n>| for the expert that was chosen
-    others_change: Float[Array, ""]  # the same, as a maximum over the other experts
+    others_change: Float[Array, ""]  # max over n and the other experts of |<theta' - theta, v_n>|
     chosen_rise: Float[Array, ""]  # max over n of <theta' - theta, v_n> for the expert that was chosen
     own_rise: Float[Array, ""]  # <theta' - theta, v_n> of the arriving task's n, for the expert that was chosen
     own_fall: Float[Array, ""]  # max over the other experts of -<theta' - theta, v_n>, for the same n

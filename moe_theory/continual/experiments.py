@@ -288,8 +288,8 @@ BY_EXPERTS, BY_EXPERTS_BLIND = (
     for variant in ("", UNIFORM)
 )
 
-# A grid towards small sigma_0 for the O() statements of Lemma 12 to Proposition 3, with step sizes as in Algorithm 1,
-# which are those of Fig. 2 at its sigma_0. In every reading signals keep entries of order 1, and the ratio of noise to
+# A grid towards small sigma_0 for the O() statements of Lemma 12 to Proposition 3, with step sizes as in Algorithm 1.
+# At Fig. 2's sigma_0 they are Fig. 2's. In every reading signals keep entries of order 1, and the ratio of noise to
 # truths is as in Fig. 2. Runs last beyond t_1.
 SPECIALIZATION_SCALES = (0.003125, 0.00625, 0.0125, 0.025)
 # M > N, where each task is a cluster of its own, and M < N, with K = 3.

@@ -1,10 +1,10 @@
 """The gate drive at which an expert that leads for a task stays ahead after paying for it.
 
-Experts pay for a task n in turn: an expert that learns the task moves its model by c, and the locality loss (6) lowers
-its output for n and raises all others. If all outputs are equal at first, the first M - 1 payers are different experts,
-and the last expert is ahead when its turn comes. To first order all outputs are equal again afterwards, so the
-curvature of the softmax decides whether the last expert is still ahead. With kappa = eta c |v|^2 / M, a payment by
-expert m changes the outputs to
+Experts learn a task n in turn. Each moves its model by c, and pays for it: the locality loss (6) lowers its output for
+n and raises all others. If all outputs are equal at first, the first M - 1 payers are different experts, and the last
+expert is ahead when its turn comes. To first order all outputs are equal again afterwards, so the curvature of the
+softmax decides whether the last expert is still ahead. With kappa = eta c |v|^2 / M, a payment by expert m changes the
+outputs to
 
     h_j <- h_j - M kappa pi_m (1[j = m] - pi_j),
 

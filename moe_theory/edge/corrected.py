@@ -187,9 +187,9 @@ def theorem_1(
 ) -> Float[Numbers, "*batch"]:
     """Return an upper bound on E[G_T] under Algorithm 1 in which the tasks of the exploration keep their error.
 
-    As in (22), the error of a task up to T1 is its distance to its expert's last model, and only the errors of later
-    tasks fade to the floor. The bound is 1/T times the sum over m of L_T1 (r^L_T W + (1 - r^L_T) Delta) + (L_T - L_T1)
-    (floor + r^(L_T - L_T1) Delta).
+    As in (22), the error of a task up to T1 is its distance to its expert's last model. Only the errors of later tasks
+    fade to the floor. The bound is 1/T times the sum over m of L_T1 (r^L_T W + (1 - r^L_T) Delta) + (L_T - L_T1) (floor
+    + r^(L_T - L_T1) Delta).
 
     Args:
         explored_loads: the loads at round min(T, T1).

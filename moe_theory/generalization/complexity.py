@@ -4,8 +4,8 @@ R_S(F) = E_sigma sup_f (1/m) sum_i sigma_i f(x_i) over independent fair signs si
 mean over samples.
 
 A class shatters points if two functions f_0, f_1 differ at each of them, and members make every choice of "as f_0" or
-"as f_1" at each point (Definition 3). d_N is the most points shattered. Under the reading "mask-dimension" labels are
-the masks of the active experts, under "router-dimension" the gates a(x).
+"as f_1" at each point (Definition 3). d_N is the largest number of shattered points. Under the reading "mask-dimension"
+labels are the masks of the active experts, under "router-dimension" the gates a(x).
 
 Everything is float64 on the host.
 
@@ -30,8 +30,8 @@ Natarajan dimensions d_N of top-k routers:
 2. Fix f_0 at these n_2. An affine space of D - n_2 parameters remains, whose routers still show all 2^{n_1} choices at
    the other n_1 points. Signs {>= 0, < 0} of n_1 affine forms in r parameters number at most sum_{i<=r} binom(n_1, i),
    the cells that n_1 hyperplanes cut, so n_1 <= D - n_2.
-For d >= 2 and 2 <= k <= T routers shatter (T - k + 1) d points, so at k = 2 this bound too is exact. Let k - 1 experts
-be active in a half-space, and each other expert in a cone inside it. Small changes of a cone's row freely set the log
+For d >= 2 and 2 <= k <= T routers shatter (T - k + 1) d points. So this bound is exact at k = 2. Let k - 1 experts be
+active in a half-space, and each other expert in a cone inside it. Small changes of a cone's row freely set the log
 ratios of its expert to those k - 1 at d independent points in the cone, and change no other gate.
 
 Examples:

@@ -93,7 +93,7 @@ def _spread(log_count: Real, num_samples: Real, delta: Real) -> np.ndarray:
 def log_mask_patterns(num_experts: Counts, num_active: Active, num_samples: Counts, num_features: Counts) -> Real:
     """Return log Gamma(m) for the top-k mask patterns that linear routers can give m inputs with d features.
 
-    For N >= D it is (T-1) d log(e m T / (2d)), by which Sauer and Shelah count the signs of the N = m T(T-1)/2
+    For N >= D it is (T-1) d log(e m T / (2d)). By Sauer and Shelah, this counts the signs of the N = m T(T-1)/2
     differences of logits, which are linear in D = (T-1) d parameters. It is at most m log binom(T, k), and 0 at k = T.
     Ties go to the lower index.
 
@@ -172,12 +172,12 @@ def lipschitz_complexity(
     Here H = B c sqrt(k T/m) and G = W c sqrt(k T/m). Given the mask, an output is phi(h, g) = sum_j softmax(g)_j h_j
     over the outputs h, within +-B c, and logits g of the selected experts.
     1. Its gradient in h is the softmax a, of norm at most 1. In g it is a_j (h_j - phi), whose square norm is at most
-       (B c)^2 / 2: for h_j = +-B c with weight p on the + side it is at most 2 p^2 (1 - p)^2 (2 B c)^2, largest at p =
-       1/2, and the square norm is convex in each h_j.
+       (B c)^2 / 2. It is convex in each h_j, so it is largest for h_j = +-B c. With weight p on the + side it is then
+       at most 2 p^2 (1 - p)^2 (2 B c)^2, largest at p = 1/2.
     2. In the coordinates (s h, t g), phi then has the Lipschitz constant sqrt(1/s^2 + (B c)^2 / (2 t^2)). By Maurer's
-       vector contraction (2016) R_S(F|mu) <= sqrt(2) sqrt(1/s^2 + (B c)^2 / (2 t^2)) (s H' + t G') with H' = E sup
-       (1/m) sum_ij sigma_ij w_j.x_i over selected pairs <= (B c/m) sum_j sqrt(n_j) with sum_j n_j = k m, so H' <= B c
-       sqrt(k min(T, k m) / m), and G' the same with W.
+       vector contraction (2016) R_S(F|mu) <= sqrt(2) sqrt(1/s^2 + (B c)^2 / (2 t^2)) (s H' + t G'). Here H' = E sup
+       (1/m) sum_ij sigma_ij w_j.x_i over selected pairs <= (B c/m) sum_j sqrt(n_j) with sum_j n_j = k m. So H' <= B c
+       sqrt(k min(T, k m) / m). G' is the same with W.
     3. The least over s and t is (H'^(2/3) + (B c G' / sqrt(2))^(2/3))^(3/2), by Hoelder. At k = 1 the gates are 1, and
     `product_complexity` follows without the factor sqrt(2). The result is at most B c, because outputs are convex
     combinations.

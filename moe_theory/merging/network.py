@@ -42,8 +42,8 @@ class Factors(NamedTuple):
 def draw(key: Key[Array, ""], dims: Dims) -> NetworkWeights:
     """Draw a network of two equal halves whose outputs cancel, so that f(x, theta_0) = 0, which (11) needs.
 
-    A half has independent normal entries, of variance 4 / w in hidden layers and 2 / w in the last layer, with opposite
-    signs in the halves. No weight connects the halves at first. An expert's column does not depend on
+    A half has independent normal entries, of variance 4 / w in hidden layers and 2 / w in the last. The halves have
+    opposite signs in the last layer. No weight connects the halves at first. An expert's column does not depend on
     `dims.max_experts`.
 
     Source: NeuralUCB (Zhou, Li and Gu 2020, Algorithm 1), cited in Sec. IV-C of `merging`.

@@ -292,8 +292,8 @@ class Full(NamedTuple):
 def full(dims: Dims) -> Uncertainty:
     """Return Z in the form of its inverse.
 
-    The updates of `SLOTS_A_FLUSH` slots are applied at once. Z only grows, so an error E of the inverse shrinks,
-    because a slot turns it into (I - c g') E (I - c g')'.
+    The updates of `SLOTS_A_FLUSH` slots are applied at once. An error E of the inverse shrinks, because Z only grows
+    and a slot turns E into (I - c g') E (I - c g')'.
     """
     size = dims.num_parameters
 
