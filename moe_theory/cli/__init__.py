@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         mistake.show()
         raise SystemExit(mistake.exit_code) from None
     except KeyboardInterrupt:
-        stop("interrupted; unfinished output is not written")
+        stop("interrupted. Unfinished output is not written")
     except BrokenPipeError:  # the reader of a pipe has ended
         discard(sys.stdout, sys.stderr)
         raise SystemExit(UNREAD) from None

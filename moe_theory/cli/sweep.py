@@ -67,8 +67,8 @@ def _run(specification: Path, folder: Path, dask: str | None, part: str | None, 
             progress.at(f"writing {sweeps.RESULTS}")
             written = _written(results, folder / sweeps.RESULTS)
     except KeyboardInterrupt:
-        stop_at_once(f"interrupted; finished chunks are saved in {folder}, and the same command resumes from them")
-    look = Markup(f"look: {code(f'moe-theory sweep show {shell_path(folder)}')}")
+        stop_at_once(f"interrupted. Finished chunks are saved in {folder}, and the same command resumes from them")
+    look = Markup(f"results: {code(f'moe-theory sweep show {shell_path(folder)}')}")
     lines = [*damaged_lines(outcome.counts.damaged), sweeps.closing_line(outcome.counts)]
     show_document(sweeps.document(results, [*lines, written, look]))
 

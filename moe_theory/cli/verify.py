@@ -191,6 +191,6 @@ def _judge(
                 request, archive=archive, progress=progress, on_verdict=count, pool=pool, command=command_line()
             )
     except KeyboardInterrupt:
-        stop("interrupted; the samples so far are saved, and the same command resumes from them")
+        stop("interrupted. The samples so far are saved, and the same command resumes from them")
     paths = pages.write_report(report, folder, pages.NUMBERS) if has_page else pages.write_numbers(report, folder)
     return report, paths, [*damaged_lines(archive.damaged), verdicts.samples_line(archive.written, archive.found)]

@@ -726,7 +726,7 @@ def truth_length(run: Run) -> np.ndarray:
 
 
 def previous_tasks(run: Run) -> np.ndarray:
-    """Return the task that each arrival's expert had before, -1 for none (T, B)."""
+    """Return the previous task of each arrival's expert, -1 for none (T, B)."""
     return last_tasks(run.records.task, run.records.expert)
 
 

@@ -27,7 +27,7 @@ class State(NamedTuple):
     gates: Float[Array, "M d"]  # gating parameters theta^(m)
     errors: Float[Array, "M N"]  # e, expected squared distances of experts to truths
     projections: Float[Array, "M N"]  # a, expected inner products of experts and unit signals
-    arrivals: Float[Array, "M N"]  # how often an expert had a task
+    arrivals: Float[Array, "M N"]  # how often an expert learned a task
     visits: Int[Array, " M"]  # loads: rounds in which an expert was chosen
     converged: Bool[Array, " M"]  # convergence flags I(m)
     terminated: Bool[Array, ""]  # whether the gates are no longer updated

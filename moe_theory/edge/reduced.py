@@ -33,7 +33,7 @@ class State(NamedTuple):
     execution_delay: Int[Array, " M"]  # d^ex, in rounds
     errors: Float[Array, "M N"]  # e, expected squared distances of models to the task types' truths
     projections: Float[Array, "M N"]  # a, expected inner products of models and unit signals
-    arrivals: Float[Array, "M N"]  # how often a server had a task type
+    arrivals: Float[Array, "M N"]  # how often a server learned a task type
     gates: Float[Array, "M p"]  # gating parameters theta^(m), as the router last saw them
     gate_step: Float[Array, "M p"]  # summed gradients of the tasks completed last: the router's next step
     busy_until: Int[Array, " M"]  # the first round in which each server can take another task

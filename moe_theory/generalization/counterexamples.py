@@ -16,7 +16,7 @@ from moe_theory.core.system import simulate_batch
 from moe_theory.generalization import complexity, instances, theory
 from moe_theory.generalization.model import LIPSCHITZ, Dims, Params
 
-GRANTED = 1.0  # d_N in the bound. In fact a class of one router has 0
+GRANTED = 1.0  # d_N in the bound, although a class of one router has d_N = 0
 ERROR = 0.05  # error probability of the intervals of frequencies
 
 

@@ -290,7 +290,7 @@ def _run(cell: Cell, first: int, count: int, records: Any) -> Run:
 
 
 class GrownTrees(NamedTuple):
-    slots: Int[np.ndarray, " B"]  # until each tree had its leaves, `MAX_SLOTS` + 1 if it never did
+    slots: Int[np.ndarray, " B"]  # slots until each tree had its leaves, `MAX_SLOTS` + 1 if it never did
     state: State  # of the first replicate, after `num_slots`
     num_slots: int  # until all trees had their leaves
 

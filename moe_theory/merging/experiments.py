@@ -219,7 +219,7 @@ ABLATION = Experiment(
 
 # Fig. 6: slots until the tree alone has 20 feasible leaves, if leaves are picked at random.
 STEP_EXPERTS = (4, 16, 64)
-STEP_CONSTANT = 0.3  # C, since with 1 a tree seldom grows 20 leaves in the run
+STEP_CONSTANT = 0.3  # C, because with C = 1 a tree seldom grows 20 leaves in the run
 STEP_DIMS = Dims(max_experts=STEP_EXPERTS[-1], max_rounds=512, max_leaves=64)
 STEPS = Experiment(
     name="steps",

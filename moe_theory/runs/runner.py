@@ -34,7 +34,7 @@ class _Queue(NamedTuple):
     tasks: Iterator[Task]
 
 
-_ABANDONED: weakref.WeakSet[Future[Any]] = weakref.WeakSet()  # workers keep running ones alive
+_ABANDONED: weakref.WeakSet[Future[Any]] = weakref.WeakSet()  # workers keep running calls alive
 
 
 def has_abandoned() -> bool:

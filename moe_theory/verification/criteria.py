@@ -28,7 +28,7 @@ class Samples(NamedTuple):
     observed: Float[np.ndarray, "B V"]
     predicted: Float[np.ndarray, "B V"] | None = None  # for a rate its exponent, (B, 1)
     scale: Float[np.ndarray, "B V"] | None = None  # the unit of the margin
-    trivial: Float[np.ndarray, "B V"] | None = None  # the bound that holds anyway
+    trivial: Float[np.ndarray, "B V"] | None = None  # the bound that holds trivially
 
     @property
     def num_replicates(self) -> int:
@@ -54,7 +54,7 @@ class Compared(NamedTuple):
     observed: Values
     predicted: Values  # for a rate its exponent, (B, 1)
     allowed: Values  # the margin in the unit of the difference
-    trivial: Values | None  # the bound that holds anyway
+    trivial: Values | None  # the bound that holds trivially
     ranges: Mapping[str, Range]  # for "observed", "predicted" and "scale"
     is_computed: bool  # whether the claim has no randomness
     error: float | None  # error of all interim analyses together
