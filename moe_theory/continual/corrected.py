@@ -182,7 +182,7 @@ def blind_limit(
 ) -> float:
     """Return lim E[G_t] in units of |w|^2 for orthonormal w_n along signals, if routing ignores tasks.
 
-    It holds for any number of experts once each has learned many tasks. With D = d - 1, p = d - s, c = p/D, b = 1 - 1/N
+    The limit holds for any M once each expert has learned many tasks. With D = d - 1, p = d - s, c = p/D, b = 1 - 1/N
     it is 2 + c R - 2 m, m = (1/N)/(1 - b c), R = b (1 - k1)/((1 - b k1)(1 - c) + b k2). The mean task gap is 2 b.
 
     Source: docs/pages/derivations/loads.md. See Theorems 1 and 2 of `continual`.

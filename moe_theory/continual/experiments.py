@@ -184,7 +184,7 @@ FREE_ALPHA, FREE_GAMMA = (
     Order(name, recorded=ORDERS[name][1], least=ORDERS[name][1], most=most)
     for name, most in {"balance_weight": 1.5, "termination_threshold": 3.0}.items()
 )
-# eta is also O(), and T1 depends on it. It is a free parameter where runs can be long enough.
+# The step size eta is also O(), and decides T1. It is a free parameter where runs can be long enough.
 FREE_ETA = Order("learning_rate", recorded=ORDERS["learning_rate"][1], least=ORDERS["learning_rate"][1], most=0.75)
 FREE_NOISE = Scale("noise_scale", low=0.01, high=1.0, of="truth_scale")
 FREE_BETA = Scale("min_strength", low=0.0, high=1.0)

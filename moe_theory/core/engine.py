@@ -173,8 +173,8 @@ def _options(platform: str | None, is_large: bool = False) -> dict[str, Any] | N
 def can_rewrite() -> bool:
     """Return whether the engine can rewrite the programs of the installed JAX.
 
-    It can for all versions that were tested. A later version is tried on a small run. If that run fails or differs from
-    `vmap.run`, a warning follows, and all runs use `vmap.run`.
+    The engine can do this for all tested versions. A later version is tried on a small run. If that run fails or
+    differs from `vmap.run`, a warning follows, and all runs use `vmap.run`.
     """
     if jax.__version_info__ < _UNTESTED:
         return True

@@ -81,7 +81,7 @@ class Paper:
     commands: Mapping[str, str] = dataclasses.field(default_factory=dict)
     # Claims that `verify` tests without a pattern: a few words on each, by id.
     first_look: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    most_verdicts: int = 1_000  # number of shares of its error budget, whatever its number of claims
+    most_verdicts: int = 1_000  # its error budget has this many shares, whatever its number of claims
     rank: int = 100  # position in reports. Papers of equal rank are sorted by name
 
     def __post_init__(self) -> None:

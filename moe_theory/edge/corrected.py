@@ -125,8 +125,8 @@ def given_routes(
 ) -> Float[np.ndarray, "T B"]:
     """Return E[G_t | tasks, routes] once pending tasks are completed, after each round, under any policy.
 
-    It is exact if routes do not depend on the noise in features. Otherwise it is within 2 % of Algorithm 1's mean error
-    at Fig. 3's sizes. Float64, O(T B p^2) for any M.
+    The result is exact if routes do not depend on the noise in features. Otherwise it is within 2 % of Algorithm 1's
+    mean error at Fig. 3's sizes. Float64, O(T B p^2) for any M.
 
     Args:
         truths: of each arrival.
@@ -156,7 +156,7 @@ def proposition_4(
 ) -> Float[Numbers, "*batch"]:
     """Return `theory.proposition_4` without the error between a task and its own arrival, which is 0.
 
-    This is the sum of (34), which is exact for Gaussian columns of X.
+    The result is the sum of (34), which is exact for Gaussian columns of X.
 
     Source: Lemma 9, (34), of `edge`. It replaces Proposition 4, (22).
     Raises: InvalidValueError for loads that do not add up to `round`. If these are traced, the result is NaN.

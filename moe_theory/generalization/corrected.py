@@ -71,8 +71,8 @@ def uniform(
 ) -> Real:
     """Return a bound on sup_f |L_S(f) - L_D(f)| that fails with probability at most delta.
 
-    It is 2 C rho + 2 sqrt(log Gamma / (2m)) + sqrt(log(2/delta) / (2m)), by McDiarmid, symmetrization, Massart's lemma
-    over masks, and contraction.
+    The bound is 2 C rho + 2 sqrt(log Gamma / (2m)) + sqrt(log(2/delta) / (2m)), by McDiarmid, symmetrization, Massart's
+    lemma over masks, and contraction.
 
     Args:
         complexity: rho, at least R_S(F|mu) for every mask pattern of every sample.
@@ -206,8 +206,8 @@ def _gated_complexity(
 def relu_capacity(layer_norms: LayerNorms, feature_norm: Amount = 1.0) -> float:
     """Return A with R_S <= A / sqrt(n) on any n inputs |x| <= c.
 
-    A is c prod_l F_l (sqrt(2 log(2) L) + 1), and c F for one layer. The networks have ReLUs, no biases, one output, and
-    L layers with Frobenius norms of at most F_l. This is Theorem 1 of N. Golowich, A. Rakhlin, O. Shamir,
+    The value A is c prod_l F_l (sqrt(2 log(2) L) + 1), and c F for one layer. The networks have ReLUs, no biases, one
+    output, and L layers with Frobenius norms of at most F_l. This is Theorem 1 of N. Golowich, A. Rakhlin, O. Shamir,
     "Size-independent sample complexity of neural networks" (2018).
 
     Source: replaces Lemma 3, which has no logarithms.
@@ -228,9 +228,9 @@ def network_complexity(
 ) -> Real:
     """Return rho for any k and ReLU networks as experts and router, by their layers' Frobenius norms.
 
-    It is `lipschitz_complexity` with `relu_capacity` in place of B c and W c, and outputs within +-c prod_l F_l. Steps
-    1 and 2 there need nothing else. The norm of the router's last layer is that of one row, for one logit. The gates of
-    a given router (no `router_norms`) are in [0, 1] and multiply signs, which does not raise a complexity
+    The result is `lipschitz_complexity` with `relu_capacity` in place of B c and W c, and outputs within +-c prod_l
+    F_l. Steps 1 and 2 there need nothing else. The norm of the router's last layer is that of one row, for one logit.
+    The gates of a given router (no `router_norms`) are in [0, 1] and multiply signs, which does not raise a complexity
     (contraction): A sqrt(k min(T, k m) / m).
 
     Source: replaces Eqs. (29) to (32) for networks.
@@ -354,7 +354,8 @@ def bounds(
 ) -> LinearBounds:
     """Return all forms of the bound for this class.
 
-    Each fails with probability at most delta, as does the smallest, because the sample does not decide which one it is.
+    Each bound fails with probability at most delta. So does the smallest, because the sample does not decide which it
+    is.
 
     Source: `uniform` with each complexity, and `covering`.
     """

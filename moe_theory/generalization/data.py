@@ -102,7 +102,7 @@ def true_risk(
 ) -> Float[Array, ""]:
     """Return the exact L_D(f) of the ramp loss, as a mean over the population and its labels.
 
-    It is 1/2 for random labels, as (l(1, f) + l(-1, f))/2 = 1/2 for every f.
+    The risk is 1/2 for random labels, as (l(1, f) + l(-1, f))/2 = 1/2 for every f.
     """
     dtype = weights.experts[0].dtype
     if data == RANDOM_LABELS:

@@ -175,7 +175,7 @@ def best_accuracies(
 ) -> Float[np.ndarray, "seeds slots"]:
     """Return the largest psi' f(x) found for each mix.
 
-    The search draws random weights, and then ascends the gradient from the best. f is the accuracy on all of `data`,
+    The search draws random weights, and then ascends the gradient from the best. The accuracy f is over all of `data`,
     which the search itself uses.
     """
     flat = np.asarray(mixes, np.float32).reshape(-1, mixes.shape[-1])

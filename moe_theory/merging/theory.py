@@ -108,8 +108,8 @@ def depth_bound(num_rounds: Slots, params: Params) -> Amounts:
 def intermediate_depth_bound(time: Slots, params: Params) -> Amounts:
     """Return the bound on the depth in slot t in the proof of Lemma 2.
 
-    It is log(t nu_1^2 / (C^2 log(t/delta))) / (2 log(1/rho)), because a leaf at depth h is split at tau_h(t) <= t
-    pulls. It bounds the depth of split leaves, so the tree may be deeper by one. The next step, from t to T, uses
+    The bound is log(t nu_1^2 / (C^2 log(t/delta))) / (2 log(1/rho)), because a leaf at depth h is split at tau_h(t) <=
+    t pulls. It bounds the depth of split leaves, so the tree may be deeper by one. The next step, from t to T, uses
     log(t/delta) >= log(T/delta), which is false for t < T. It needs t / log(t/delta) <= T / log(T/delta), which holds
     from t = e delta on.
 

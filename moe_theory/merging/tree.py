@@ -94,8 +94,8 @@ def split_leaf(
 ) -> tuple[Tree, Split]:
     """Count a pull of the active row `leaf` in slot `time`, and split the leaf if P_{h,i} >= tau_h(t).
 
-    Its box is halved along one coordinate, which `Params.split_rule` chooses. Each child starts with count 0 and its
-    own candidate. Source: Alg. 1, lines 9 to 12, and Eq. (2).
+    The leaf's box is halved along one coordinate, which `Params.split_rule` chooses. Each child starts with count 0 and
+    its own candidate. Source: Alg. 1, lines 9 to 12, and Eq. (2).
     """
     num_experts = tree.lower.shape[1]
     row = jnp.arange(tree.active.shape[0]) == leaf

@@ -91,8 +91,8 @@ def empty_cache(form: Uncertainty, dims: Dims, num_candidates: int, params: Para
 def upper_bounds(before: NormCache, factors: Factors, params: Params) -> Float[Array, " C"]:
     """Return an upper bound on sqrt(g' Z^-1 g / w) of these gradients.
 
-    With r = g - g_0 and in the norm of Z^-1, |g| <= |g_0| + |r|. g_0 only became shorter, because Z grows. No vector is
-    longer than lambda^-1/2 times its Euclidean length.
+    With r = g - g_0 and in the norm of Z^-1, |g| <= |g_0| + |r|. In this norm g_0 only became shorter, because Z grows.
+    No vector is longer than lambda^-1/2 times its Euclidean length.
     """
     return jnp.sqrt(before.squared_norms) + jnp.sqrt(_squared_rest(before.factors, factors, params))
 

@@ -97,7 +97,7 @@ def like_tasks(shares: Float[Array, " V"], max_experts: int) -> Float[Array, " K
 def log_gammas(key: Key[Array, ""], count: int, concentration: Float[Scalar, ""]) -> Float[Array, " n"]:
     """Draw logarithms of independent gamma variables.
 
-    Their softmax is a Dirichlet variable, and a longer array begins with the shorter one. We use logarithms because
+    The softmax of these is a Dirichlet variable. A longer array begins with the shorter one. We use logarithms because
     gammas of small concentrations would underflow. Of a fixed number of proposals the first accepted one is taken (or
     the last proposal, in 1 of 10^10 cases).
 

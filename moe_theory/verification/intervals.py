@@ -247,7 +247,7 @@ def contrast_limits(
 ) -> tuple[Float[np.ndarray, " C"], Float[np.ndarray, " C"]]:
     """Return bounds on sum_v a_v log(mean_v) from simultaneous intervals of the means, for any distribution.
 
-    They are wide if the means are correlated, and infinite if a mean has no interval.
+    The bounds are wide if the means are correlated, and infinite if a mean has no interval.
     """
     if any(means.doubts) or not np.all(means.low > 0):
         infinite = np.full(len(weights), np.inf)

@@ -82,7 +82,7 @@ SIGNS: dict[str, tuple[int, ...]] = {  # of a difference that must not be large,
 def judge_means(difference: Values, allowed: Values, error: float, side: str, prior: Prior) -> Decision:
     """Test the means of observed - predicted, with the `SIGNS` of the side, for all components at once.
 
-    They must be at most the allowed means, and for an ordering strictly below.
+    The means must be at most the allowed means, and for an ordering strictly below.
     """
     signs = SIGNS[side]
     num_components = difference.shape[1]

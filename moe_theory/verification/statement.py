@@ -6,7 +6,7 @@
     def largest_gap(run):
         return share_gaps(run).max(axis=0)
 
-Its status is derived from its claims' verdicts by role (`verification.status`).
+The status of a statement is derived from its claims' verdicts by role (`verification.status`).
 """
 
 import dataclasses

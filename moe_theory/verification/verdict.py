@@ -163,7 +163,7 @@ class Verdict(Shown, JsonRecord):
     def unseen(self) -> float:
         """The largest frequency of an event that all replicates may have missed, at the verdict's error.
 
-        It is NaN if the interval accounts for such events, or if the claim has no randomness.
+        The value is NaN if the interval accounts for such events, or if the claim has no randomness.
         """
         if self.is_exact or self.is_computed or not self.replicates:
             return math.nan
