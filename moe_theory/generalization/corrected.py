@@ -354,8 +354,7 @@ def bounds(
 ) -> LinearBounds:
     """Return all forms of the bound for this class.
 
-    Each bound fails with probability at most delta. So does the smallest, because the sample does not decide which it
-    is.
+    Each bound fails with probability at most delta. So does the smallest: the sample does not decide which it is.
 
     Source: `uniform` with each complexity, and `covering`.
     """
