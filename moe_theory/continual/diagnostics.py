@@ -38,7 +38,7 @@ class GateSteps(NamedTuple):
 
 
 class Costs(NamedTuple):
-    """Costs of the chosen expert by each loss, and 0 for others."""
+    """Costs of the chosen expert from each loss, and 0 for other experts."""
 
     locality: Float[Array, " M"]  # (6), or a custom locality loss
     balance: Float[Array, " M"]  # (7), or a custom auxiliary loss

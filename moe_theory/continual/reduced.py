@@ -49,7 +49,7 @@ def system(dims: Dims) -> System:
     """Return the reduced model as a `System` of switch routing, with the `Params` of `continual.system`.
 
     Source: Algorithm 1 of `continual`, with `core/expected.py`.
-    Raises: InvalidValueError for max_active > 1. Its `init` raises it for parameters out of range.
+    Raises: InvalidValueError for max_active > 1. The system's `init` raises it for parameters out of range.
 
     Examples:
         >>> import moe_theory as mt

@@ -68,8 +68,8 @@ def critical_drive(
         num_experts: M >= 2.
         contraction: in [0, 1), the factor of |dw| when a task is repeated. It is 0 for experts that fit a task in one
             update, ((d - s)/(d - 1))^0.5 for slow experts.
-        perturbation: lambda, the required lead. None stands for a small lead. It is needed if M = 2, or if M = 3 and
-            experts fit a task in one update. There kappa_c tends to 0 like (4 lambda)^(1/3) and (6 lambda)^(1/4).
+        perturbation: lambda, the required lead. None stands for a small lead. A value is needed if M = 2, or if M = 3
+            and experts fit a task in one update. There kappa_c tends to 0 like (4 lambda)^(1/3) and (6 lambda)^(1/4).
     Returns: the drive kappa = eta c |v|^2 / M, where c is an expert's move after another task (E|w| in `gate_drive`).
         The critical drive depends neither on the number of tasks nor on sigma_0, and only weakly on lambda.
     Raises: InvalidValueError outside these ranges, or if a perturbation is needed but missing.

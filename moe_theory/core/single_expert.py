@@ -108,7 +108,7 @@ def single_expert(
     """Return exact expected metrics for M = 1. One column is a signal of fixed direction, and the others are Gaussian.
 
     The expectation is over uniform tasks, features and the arrivals' own ground truths, with deviation `own_spread`
-    (tau). It takes O(N d^3 + T (N d^2 + d^3)) time, in float64.
+    (tau). The computation takes O(N d^3 + T (N d^2 + d^3)) time, in float64.
 
     Source: derivation above, from Definition 1 of `continual` and `edge`.
     """
@@ -233,7 +233,7 @@ def given_routes(
 ) -> Exact:
     """Return the metrics expected over features, given all tasks and experts, which the features do not depend on.
 
-    Entries have shape (T, B). It takes O(T B d^2) time for any number of experts, in float64.
+    Entries have shape (T, B). The computation takes O(T B d^2) time for any number of experts, in float64.
 
     Source: derivation above.
     """

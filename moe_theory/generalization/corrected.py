@@ -94,8 +94,8 @@ def log_mask_patterns(num_experts: Counts, num_active: Active, num_samples: Coun
     """Return log Gamma(m) for the top-k mask patterns that linear routers can give m inputs with d features.
 
     For N >= D it is (T-1) d log(e m T / (2d)). By Sauer and Shelah, this counts the signs of the N = m T(T-1)/2
-    differences of logits, which are linear in D = (T-1) d parameters. It is at most m log binom(T, k), and 0 at k = T.
-    Ties go to the lower index.
+    differences of logits, which are linear in D = (T-1) d parameters. The result is at most m log binom(T, k), and 0 at
+    k = T. Ties go to the lower index.
 
     Source: replaces Eq. (16). Derivation in `proofs/remark_masks.py`.
     """
@@ -118,7 +118,7 @@ def fixed_router_complexity(
 ) -> Real:
     """Return B c sqrt(T A / m), a bound on R_S(F|a) for a given router a, where A is the sample mean of |a(x_i)|^2.
 
-    With k active experts 1/k <= A <= 1. It is at most B c, as a(x) is a convex combination.
+    With k active experts 1/k <= A <= 1. The bound is at most B c, as a(x) is a convex combination.
 
     Source: replaces Eqs. (29) to (32) for a given router. Derivation in `proofs/fixed_router.py`.
     """
@@ -278,8 +278,8 @@ def log_network_patterns(
 def stored(num_weights: Counts, bits: Counts, num_samples: Counts, delta: Deltas = 0.05) -> Real:
     """Return sqrt((p b log 2 + log(2/delta)) / (2m)), a bound for any classifier that stores p weights in b bits each.
 
-    There are 2^(p b) such classifiers, and for each |L_S - L_D| >= x has probability at most 2 exp(-2 m x^2)
-    (Hoeffding). This needs only independent samples and a loss in [0, 1].
+    There are 2^(p b) such classifiers. For each of them |L_S - L_D| >= x has probability at most 2 exp(-2 m x^2)
+    (Hoeffding). The bound needs only independent samples and a loss in [0, 1].
 
     Source: replaces Eq. (8) and (9) for experts and routers of any kind.
     """

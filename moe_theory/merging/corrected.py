@@ -101,8 +101,8 @@ def simple_depth_bound(num_rounds: Size, params: Params) -> int:
 
     The bound is 1 + max(0, floor(log(T / (A log(T/delta))) / (2 log(1/rho)))).
 
-    Proof: Let a leaf at depth h >= 1 be split in slot s <= T. It had at most s - 1 pulls, because the root was split in
-    an earlier slot. So A log(s/delta) rho^(-2h) <= s - 1. With log(T/delta) <= log(s/delta) + T/s - 1 and log s >= 1 -
+    Proof: Let a leaf at depth h >= 1 be split in slot s <= T. The leaf had at most s - 1 pulls, because the root was
+    split earlier. So A log(s/delta) rho^(-2h) <= s - 1. With log(T/delta) <= log(s/delta) + T/s - 1 and log s >= 1 -
     1/s, (s - 1) log(T/delta) <= T log(s/delta). Hence rho^(-2h) <= T / (A log(T/delta)). So h is at most the floor, and
     the leaf's children are at most one deeper.
 
@@ -304,7 +304,7 @@ def least_ratio(num_experts: Experts, power: PositiveAmount = 1.0, on_simplex: S
     Args:
         on_simplex: require this only for the boxes' parts of the simplex, which gives 2^(-q/(K-1)). In K - 1
             dimensions, 2^h parts of diameter nu_1 rho^h have at most 2^h (c nu_1 rho^h)^((K-1)/q) of its volume.
-    Source: Assumption 1, ii a). It rules out the rho of the experiments, 0.3 to 0.9, at K = 8 and q = 1.
+    Source: Assumption 1, ii a). This rules out the rho of the experiments, 0.3 to 0.9, at K = 8 and q = 1.
     """
     return 2.0 ** (-power / (num_experts - int(on_simplex)))
 

@@ -1,4 +1,4 @@
-"""The network of Eq. (3) and its training. It predicts each task's reward from merging weights.
+"""The network of Eq. (3) and its training. The network predicts each task's reward from merging weights.
 
 The network has ReLUs and no biases, and inputs are padded with 0 beyond the experts that exist. The gradient of psi' f
 in layer l is the outer product delta_l a_{l-1}' of two factors.

@@ -60,8 +60,8 @@ def system(
         monitor: a name of `monitor.MONITORS`, to estimate the task mix.
         uncertainty: a name of `policies.UNCERTAINTIES`, for a neural policy's norm by Z^-1.
     Source: Alg. 1 (Tanbr) and baselines of Sec. V of `merging`.
-    Raises: UnknownNameError for unknown names. Its `init` raises InvalidValueError for parameters out of range, or a
-        reward that does not fit `dims`.
+    Raises: UnknownNameError for unknown names. The system's `init` raises InvalidValueError for parameters out of
+        range, or a reward that does not fit `dims`.
 
     Examples:
         >>> import moe_theory as mt

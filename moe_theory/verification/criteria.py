@@ -403,11 +403,11 @@ class Rate(Criterion):
 class LimitRate(_Limit, Rate):
     """Test that a quantity is O(), Omega() or Theta() of a power of x, with any constant, in a limit.
 
-    There the slope of log means over log x is at_most, at_least or equal to the exponent. The columns are the bending,
-    whose exponent is 0, and the slope over the last decade. The bending is the difference of that slope from the slope
-    over the decade before. The claim is SUPPORTED if the slope is within the margin and provably bends by at most the
-    margin towards the other side. It is REFUTED if the slope is beyond the margin and provably bends back by at most
-    the margin. If the slope may still bend towards the other decision, the claim stays open.
+    In the limit the slope of log means over log x is at_most, at_least or equal to the exponent. The columns are the
+    bending, whose exponent is 0, and the slope over the last decade. The bending is the difference of that slope from
+    the slope over the decade before. The claim is SUPPORTED if the slope is within the margin and provably bends by at
+    most the margin towards the other side. It is REFUTED if the slope is beyond the margin and provably bends back by
+    at most the margin. If the slope may still bend towards the other decision, the claim stays open.
     """
 
     kind = "limit_rate"

@@ -276,7 +276,7 @@ def asymptotic_end(abscissa: Float[np.ndarray, " V"]) -> tuple[list[int], str]:
 
 
 def last_decades(abscissa: Float[np.ndarray, " V"], number: int) -> Int[np.ndarray, " P"]:
-    """Return the grid points within `number` decades of the one closest to the limit, but at least `number` + 1."""
+    """Return the grid points within `number` decades of the point closest to the limit, but at least `number` + 1."""
     order = np.argsort(abscissa)
     if abscissa.max() <= 1:
         order = order[::-1]

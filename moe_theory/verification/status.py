@@ -23,7 +23,7 @@ is amended if a declared or found clause excludes all failures, and otherwise fa
 recorded setting is amended if the search found settings where it holds and a clause. With a disproof it must declare a
 clause.
 
-A status is proved if a disproof or proof agrees with the claims. It has a caveat if the proof assumes more than the
+A status is proved if a disproof or proof agrees with the claims, with a caveat if the proof assumes more than the
 paper. It is exact if the deciding claims have no randomness or a single instance refutes. Others are simulated.
 
 An `intervention` removes the cause of a false statement, and a `suspect` removes another possible cause. The cause is
@@ -275,7 +275,7 @@ def premises_of(name: str) -> tuple[str, ...]:
 def failing_premises(judgements: Sequence[Judged]) -> dict[str, tuple[str, ...]]:
     """Return by statement's name the premises of its proof that are false or vacuous.
 
-    Then the proof fails, but the statement may still hold for another reason.
+    If there are any, the proof fails, but the statement may still hold for another reason.
     """
     names = [judgement.statement.name for judgement in judgements]
     failing = {judgement.statement.name for judgement in judgements if judgement.fails}
