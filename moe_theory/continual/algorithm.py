@@ -400,7 +400,7 @@ def advance(
     Args:
         state: a NamedTuple with the fields gates, visits, converged, terminated, round, optimizer_state and memory.
         arrival: the argument of the router and the locality loss.
-        params: all fields of `Params` except those of pools.
+        params: all fields of `Params` except the fields of pools.
         experts: the functions that learn the arrival.
     Source: Eqs. (1)-(9) and Algorithm 1 of `continual`.
     """

@@ -61,8 +61,8 @@ def system(
     """Return the reduced model as a `System`, with the `Params` and arguments of `edge.system`.
 
     Source: Algorithm 1 of `edge`, with `core/expected.py`.
-    Raises: InvalidValueError if servers hold several tasks, or if `policy` is no function. Its `init` raises the same
-        errors as that of `edge.system`.
+    Raises: InvalidValueError if servers hold several tasks, or if `policy` is no function. Its `init` raises the errors
+        of `edge.system`'s `init`.
 
     Examples:
         >>> import moe_theory as mt

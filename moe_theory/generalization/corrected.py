@@ -229,9 +229,9 @@ def network_complexity(
     """Return rho for any k and ReLU networks as experts and router, by their layers' Frobenius norms.
 
     The result is `lipschitz_complexity` with `relu_capacity` in place of B c and W c, and outputs within +-c prod_l
-    F_l. Steps 1 and 2 there need nothing else. The norm of the router's last layer is that of one row, for one logit.
-    The gates of a given router (no `router_norms`) are in [0, 1] and multiply signs, which does not raise a complexity
-    (contraction): A sqrt(k min(T, k m) / m).
+    F_l. Steps 1 and 2 there need nothing else. The norm of the router's last layer is the norm of one row, for one
+    logit. The gates of a given router (no `router_norms`) are in [0, 1] and multiply signs, which does not raise a
+    complexity (contraction): A sqrt(k min(T, k m) / m).
 
     Source: replaces Eqs. (29) to (32) for networks.
     """

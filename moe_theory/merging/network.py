@@ -149,7 +149,7 @@ def empty_history(dims: Dims) -> History:
 
 
 def record(history: History, arm: Int[Array, ""], point: Float[Array, " K"], feedback: Feedback) -> History:
-    """Add a slot's rewards to those of an arm. A new arm has the index `history.num_arms`."""
+    """Add a slot's rewards to the rewards of an arm. A new arm has the index `history.num_arms`."""
     present = feedback.counts > 0
     usable = present & jnp.isfinite(feedback.rewards)
     counts = history.counts[arm] + usable.astype(jnp.int32)

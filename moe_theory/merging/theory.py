@@ -236,10 +236,10 @@ def neural_tangent_kernel(
     """Return the limit of <g, g'>/w for a ReLU network of L layers, where g is the gradient of psi' f(x, theta) in
     theta.
 
-    Entries of hidden layers are N(0, 2/w), and those of the last layer N(0, s/w). Let S_1 = <x, x'>, S_{l+1} = 2
-    E[relu(a) relu(b)] and D_l = 2 E[1(a > 0) 1(b > 0)] for (a, b) normal with the covariance that S_l gives. Then the
-    last layer has <psi, psi'> S_L, and layer l < L has <psi, psi'> (s/2) S_l D_l ... D_{L-1}. For one output this is
-    the H of [29] at s = 1, and the kernel before it is halved at s = 2.
+    Entries are N(0, 2/w) in hidden layers, and N(0, s/w) in the last layer. Let S_1 = <x, x'>, S_{l+1} = 2 E[relu(a)
+    relu(b)] and D_l = 2 E[1(a > 0) 1(b > 0)] for (a, b) normal with the covariance that S_l gives. Then the last layer
+    has <psi, psi'> S_L, and layer l < L has <psi, psi'> (s/2) S_l D_l ... D_{L-1}. For one output this is the H of [29]
+    at s = 1, and the kernel before it is halved at s = 2.
 
     The network is homogeneous in x, so Assumption 2's |x| = 1, which only weights at the corners satisfy, is not
     needed. A candidate that stays is an arm twice, so the smallest eigenvalue over all slots is 0 and not lambda_0 > 0.

@@ -6,7 +6,7 @@ which bounds the sum of both kinds of error.
 
 Values with a declared range have an exact interval for all interim analyses, and values without randomness are their
 own interval. Other means have intervals by Student's t. If t cannot be trusted for a slope, its interval follows from
-those of its means. In both cases each kind of error has at most half of the probability.
+the intervals of its means. In both cases each kind of error has at most half of the probability.
 """
 
 import functools
@@ -152,17 +152,17 @@ def _intervals(
 def _method(bounds: Bounds, scheme: Scheme, num_components: int) -> str:
     ends = np.isfinite(np.stack(bounds))
     by_t = "Student's t"
-    betting = "betting, at all looks together"
+    betting = "betting, at all analyses together"
     if num_components > 1:
         betting += ", Bonferroni"
         by_t += ", sup-t by multiplier bootstrap" if scheme.is_bootstrap else ", Bonferroni"
     if not ends.any():
         return by_t
     if np.all(np.equal(*bounds)):
-        return "computed: nothing random enters"
+        return "computed without randomness"
     if ends.all():
         return betting
-    return f"{betting}, on the side that values have a bound on; {by_t} on the other"
+    return f"{betting}, on the bounded side, and {by_t} on the other"
 
 
 def judge_probability(

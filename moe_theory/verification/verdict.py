@@ -212,7 +212,7 @@ class Verdict(Shown, JsonRecord):
         return {name: fields[name] for name in FIELDS if name not in self.LATER or fields[name]}
 
     def held_for(self, settings: Container[str]) -> "Verdict":
-        """Return the verdict restricted to those of its readings that are among these settings."""
+        """Return the verdict restricted to its readings that are among these settings."""
         readings = [
             reading
             for reading, setting in zip((self.reading, *self.also), self.settings, strict=True)
