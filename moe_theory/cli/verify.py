@@ -33,8 +33,8 @@ END_SECONDS = 2.0  # seconds of a budget that are reserved for writing verdicts
 FIRST_REPLICATES = 512  # replicate limit of `verify` without a pattern
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 _JSON = (
-    "the content of verdicts.json: schema, summary (verdicts by status), command, seed, error, versions and verdicts; "
-    "with --system schema, system, command, seed, error, differ, statements (each with differs, printed, own and "
+    "the content of verdicts.json: schema, summary (verdicts by status), command, seed, error, versions and verdicts. "
+    "With --system schema, system, command, seed, error, differ, statements (each with differs, printed, own and "
     "does_not_apply) and files."
 )
 
@@ -77,7 +77,7 @@ _budget_option = click.option(
 @module_option
 @system_option
 @out_option(
-    "Folder for pages, verdicts and samples.", default_words=f"no pages; {LAST_RUN}, or with --system {OWN_RUN}"
+    "Folder for pages, verdicts and samples.", default_words=f"{LAST_RUN}, or {OWN_RUN} for --system, without pages"
 )
 @cluster_option("Take samples")
 @json_option(_JSON)

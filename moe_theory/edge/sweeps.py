@@ -69,7 +69,7 @@ SWEEPABLE = Sweepable(
         ),
         Observable("num_specialists", "servers specialised in this type", lambda state, info: info.num_specialists),
         Observable("task", "n_t, the type of the task that arrived", lambda state, info: info.task),
-        Observable("expert", "m_t, the server; below 0 if none took the task", lambda state, info: info.expert),
+        Observable("expert", "m_t, the server, below 0 if none took the task", lambda state, info: info.expert),
         Observable("loads", "L_t(m), tasks routed to a server", lambda state, info: state.visits, PER_EXPERT),
         Observable("gate_outputs", "h_m without the perturbation", lambda state, info: info.gate_outputs, PER_EXPERT),
     ),

@@ -27,7 +27,7 @@ OutFolder = Annotated[Path, Option("Folder for the numbers and the picture.")]
 Results = Annotated[
     Document,
     Option(
-        "policy, mean_reward, equal_weights (what these earn), slots (a row each) and files; with --policy all "
+        "policy, mean_reward, equal_weights (what these earn), slots (a row each) and files. With --policy all "
         "policies (a row each) and files."
     ),
 ]
