@@ -1,7 +1,7 @@
 """Closed forms as `continual` prints them (see `corrected.py`): Proposition 4, both theorems, and Lemmas 11 and 16.
 
-Sums over rounds are geometric in the loads, and cost O(M). Arguments may be NumPy or JAX arrays, traced or not, and set
-the precision. Arguments outside their domains raise InvalidValueError.
+Sums over rounds are geometric sums in the loads, and cost O(M). Arguments may be NumPy or JAX arrays, traced or not,
+and set the precision. Arguments outside their domains raise InvalidValueError.
 """
 
 from typing import Annotated, NamedTuple

@@ -149,8 +149,8 @@ def product_complexity(
 ) -> Real:
     """Return rho for k = 1: B c sqrt(min(T, m) / m).
 
-    Given the mask, F|mu is a product of T balls, each on its own inputs. Orthogonal inputs, the same number in each,
-    attain the bound, so the factor sqrt(T) is necessary.
+    Given the mask, F|mu is a product of T balls, each on its own inputs. Orthogonal inputs, with the same number for
+    each ball, attain the bound. So the factor sqrt(T) is necessary.
 
     Source: replaces Eqs. (29) to (32) at k = 1. Derivation in `proofs/fixed_router.py`.
     """

@@ -1,6 +1,6 @@
 """The paper's evaluation: accuracy, latency and memory of every method and policy on a trained MoE.
 
-All of them serve slots from the validation split with the same mixes, fixed or drifting.
+All serve slots from the validation split with the same mixes, which are fixed or drift.
 
 Source: Tables I and II and Fig. 3 to 5 of `merging`.
 """
