@@ -42,13 +42,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         mistake.show()
         raise SystemExit(mistake.exit_code) from None
     except KeyboardInterrupt:
-        stop("interrupted; unfinished output is not written")
+        stop("interrupted. Unfinished output is not written")
     except BrokenPipeError:  # the reader of a pipe has ended
         discard(sys.stdout, sys.stderr)
         raise SystemExit(UNREAD) from None
     except MoeTheoryError as failure:
         refuse(failure)
-    except (EOFError, click.Abort):  # nobody answers a question of a paper's command
+    except (EOFError, click.Abort):  # a paper's command asked, but the input has ended
         stop("the input ended before the question was answered", FAILED)
     except OSError as failure:  # such as a full disk, a name that is too long, or a folder without permission
         if failure.filename is None:

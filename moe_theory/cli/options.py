@@ -72,7 +72,7 @@ def cluster_option(action: str) -> Decorator:
     """Return --dask, the address of a cluster that does `action`. Dask's configuration gives certificates."""
     words = (
         f"{action} on a Dask cluster. Give a scheduler's address such as tcp://host:8786, or local:N for N processes. "
-        "Whoever controls the scheduler can run any code here and on its workers."
+        "Anyone who controls the scheduler can run any code here and on its workers."
     )
     return click.option("--dask", metavar="ADDRESS", help=words)
 

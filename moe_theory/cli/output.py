@@ -125,7 +125,7 @@ def stop_at_once(reason: str) -> NoReturn:
 
 @contextlib.contextmanager
 def stoppable() -> Iterator[Callable[[], bool]]:
-    """Let SIGTERM, which a batch system sends before it kills, end a run like Ctrl-C. Yields whether either came."""
+    """Let SIGTERM, which batch systems send first, end a run like Ctrl-C. Yields whether a signal came."""
     received: list[int] = []
 
     def interrupt(number: int, _: Any) -> NoReturn:

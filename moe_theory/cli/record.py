@@ -19,8 +19,8 @@ def record(folders: tuple[Path, ...], elsewhere: bool) -> None:
 
     DIR is a folder that these commands wrote. A verdict replaces the published one on the same claim and reading. A
     search replaces the published one on the same statement. All others stay. Use the record's own --seed for runs, and
-    compare by `git diff`. Without DIR, only the indexes of papers are made again. Do this after you edit a paper's
-    Python files.
+    compare by `git diff`. Without DIR, only the indexes of papers are rebuilt. Do this after you edit a paper's Python
+    files.
     """
     from moe_theory.core.papers import ordered_names
     from moe_theory.report import record as records

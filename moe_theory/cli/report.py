@@ -21,7 +21,7 @@ from moe_theory.core.errors import DamagedError
 @click.option("--cite", is_flag=True, help="Print BibTeX of this software and of the tested papers.")
 @out_option("Folder for the report.", default_words="the first DIR, or runs/papers/NAME")
 @json_option(
-    "the content of report.json, in the form of verdicts.json; with --cite schema, papers, version and bibtex."
+    "the content of report.json, in the form of verdicts.json. With --cite schema, papers, version and bibtex."
 )
 def report(folders: tuple[Path, ...], paper: str | None, cite: bool, out: Path | None) -> None:
     """Write an HTML report of a run, or of a paper's published results.

@@ -22,7 +22,7 @@ from moe_theory.core.errors import InvalidValueError
 @module_option
 @json_option(
     "a list of the statements, each with id, paper, where, says, formula, hypotheses, why, instance, corrected, roles "
-    "of its claims, status, status_by_reading, and from, the folder of the deciding run or null; with --claims a list "
+    "of its claims, status, status_by_reading, and from, the folder of the deciding run or null. With --claims a list "
     "of the claims, each with id, paper, where, statement, kind, margin and replaced_by."
 )
 def statements(patterns: tuple[str, ...], claims: bool, folder: Path | None, module: Path | None) -> None:

@@ -33,7 +33,7 @@ def sweep(specification: Path | None, out: Path | None, dask: str | None, part: 
     computes only missing chunks. Numbers do not depend on how the sweep ran. `moe-theory sweep show FOLDER` shows
     results.
 
-    Statistics over the replicates are count, mean, standard_error, min, max and quantiles. 90 % exceed q10.
+    Statistics over the replicates are count, mean, standard_error, min, max and quantiles. 90 % of values exceed q10.
     """
     from moe_theory.sweep import specification as specifications
 
@@ -67,8 +67,8 @@ def _run(specification: Path, folder: Path, dask: str | None, part: str | None, 
             progress.at(f"writing {sweeps.RESULTS}")
             written = _written(results, folder / sweeps.RESULTS)
     except KeyboardInterrupt:
-        stop_at_once(f"interrupted; finished chunks are saved in {folder}, and the same command resumes from them")
-    look = Markup(f"look: {code(f'moe-theory sweep show {shell_path(folder)}')}")
+        stop_at_once(f"interrupted. Finished chunks are saved in {folder}, and the same command resumes from them")
+    look = Markup(f"results: {code(f'moe-theory sweep show {shell_path(folder)}')}")
     lines = [*damaged_lines(outcome.counts.damaged), sweeps.closing_line(outcome.counts)]
     show_document(sweeps.document(results, [*lines, written, look]))
 

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 PAGE_SECONDS = 0.06  # seconds of a budget that are reserved for each verdict in the report
 PAGE_SHARE = 0.25  # largest share of a budget that is reserved for the report
 END_SECONDS = 2.0  # seconds of a budget that are reserved for writing verdicts
-FIRST_REPLICATES = 512  # limit in a first look
+FIRST_REPLICATES = 512  # replicate limit of `verify` without a pattern
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 _JSON = (
-    "the content of verdicts.json: schema, summary (verdicts by status), command, seed, error, versions and verdicts; "
-    "with --system schema, system, command, seed, error, differ, statements (each with differs, printed, own and "
+    "the content of verdicts.json: schema, summary (verdicts by status), command, seed, error, versions and verdicts. "
+    "With --system schema, system, command, seed, error, differ, statements (each with differs, printed, own and "
     "does_not_apply) and files."
 )
 
@@ -77,7 +77,7 @@ _budget_option = click.option(
 @module_option
 @system_option
 @out_option(
-    "Folder for pages, verdicts and samples.", default_words=f"no pages; {LAST_RUN}, or with --system {OWN_RUN}"
+    "Folder for pages, verdicts and samples.", default_words=f"{LAST_RUN}, or {OWN_RUN} for --system, without pages"
 )
 @cluster_option("Take samples")
 @json_option(_JSON)
@@ -191,6 +191,6 @@ def _judge(
                 request, archive=archive, progress=progress, on_verdict=count, pool=pool, command=command_line()
             )
     except KeyboardInterrupt:
-        stop("interrupted; the samples so far are saved, and the same command resumes from them")
+        stop("interrupted. The samples so far are saved, and the same command resumes from them")
     paths = pages.write_report(report, folder, pages.NUMBERS) if has_page else pages.write_numbers(report, folder)
     return report, paths, [*damaged_lines(archive.damaged), verdicts.samples_line(archive.written, archive.found)]

@@ -47,14 +47,14 @@ class State(NamedTuple):
     round: Int[Array, ""]  # rounds done, t
     metrics: Metrics
     optimizer_state: PyTree
-    memory: PyTree = None  # what the locality loss remembers; nothing in the paper
+    memory: PyTree = None  # what the locality loss remembers, which is nothing in the paper
 
 
 class Info(NamedTuple):
     """Observables of one round."""
 
     task: Int[Array, ""]  # n_t
-    expert: Int[Array, ""]  # m_t; with top-k routing the first choice
+    expert: Int[Array, ""]  # m_t, with top-k routing the first choice
     chosen: Bool[Array, " M"]  # the experts that learned the task
     gate_outputs: Float[Array, " M"]  # h_m, without the perturbation
     gate_probabilities: Annotated[Float[Array, " M"], SHARE]  # softmax pi_m
@@ -73,7 +73,7 @@ class Routing(NamedTuple):
     gate_outputs: Float[Array, " M"]  # h_m, without the perturbation
     gate_probabilities: Float[Array, " M"]  # softmax pi_m
     scores: Float[Array, " M"]  # from the router
-    ranked: Int[Array, " k"]  # the experts that learn, best first; -1 in unused rows
+    ranked: Int[Array, " k"]  # the experts that learn, best first, -1 in unused rows
     masks: Bool[Array, "k M"]  # `ranked` as one-hot rows, which are zero where unused
 
 
@@ -88,7 +88,7 @@ class Parts(NamedTuple):
 
 class Learned(NamedTuple):
     state: Any  # with new models and unchanged gates
-    squared_moves: Float[Array, " k"]  # |w_t - w_{t-1}|^2 of each expert that learned; 0 in unused rows
+    squared_moves: Float[Array, " k"]  # |w_t - w_{t-1}|^2 of each expert that learned, 0 in unused rows
     errors: Any = None  # what `Info` shows of the errors
 
 
@@ -296,9 +296,9 @@ def learn(
 ) -> tuple[State, Info]:
     """Run one round of Algorithm 1 on an explicit arrival and perturbation, without randomness.
 
-    The task goes to the expert (or `Params.num_active` experts) with the highest perturbed gate output. They move to
-    the nearest model that fits the samples. Then all gates take one gradient step, unless the update has been
-    terminated.
+    The task goes to the expert (or `Params.num_active` experts) with the highest perturbed gate output. The chosen
+    experts move to the nearest model that fits the samples. Then all gates take one gradient step, unless the update
+    has been terminated.
 
     Args:
         arrival: task () of the pool and features (d, s), with its own ground truth (d,) and targets (s,), if any.
@@ -395,12 +395,12 @@ def advance(
     auxiliary: Auxiliary = balance_cost,
     locality: Locality = distance_moved,
 ) -> tuple[Any, Routing, Learned]:
-    """Run one round of Algorithm 1 with experts of any kind and any gate input. `learn` does so with linear experts.
+    """Run one round of Algorithm 1 with any experts and any gate input. `learn` does so with linear experts.
 
     Args:
         state: a NamedTuple with the fields gates, visits, converged, terminated, round, optimizer_state and memory.
         arrival: the argument of the router and the locality loss.
-        params: all fields of `Params` except those of pools.
+        params: all fields of `Params` except the fields of pools.
         experts: the functions that learn the arrival.
     Source: Eqs. (1)-(9) and Algorithm 1 of `continual`.
     """
@@ -473,7 +473,7 @@ def flag_converged(
 ) -> Bool[Array, " M"]:
     """Return convergence flags after a router-learning round: which gate outputs are within Gamma of a chosen expert's.
 
-    Gate outputs exclude the perturbation and are those before this round's update. Flags accumulate unless
+    Gate outputs are from before this round's update, and exclude the perturbation. Flags accumulate unless
     `accumulate_flags` is False. Source: Algorithm 1, lines 7 and 8, of `continual`.
     """
     chosen_outputs = jnp.sum(jnp.where(masks, outputs[None, :], 0), axis=1)

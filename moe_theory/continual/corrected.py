@@ -55,7 +55,7 @@ def single_expert(pool: Pool, num_samples: Size, num_rounds: Size) -> Exact:
 def single_expert_gaussian(pool: Pool, num_samples: Size, num_rounds: Size) -> Exact:
     """Return exact expected metrics for M = 1 if all of X were Gaussian, as in Proposition 4's proof.
 
-    Then Pi_n = I and D = d, and with r = 1 - s/d every error is a mean over the tasks learned:
+    Then Pi_n = I and D = d. With r = 1 - s/d every error is a mean over the tasks learned:
     E|w_t - w_{n_tau}|^2 = r^t W + (1 - r^t - (1-r) r^(t-tau)) Delta. Float64, O(T).
 
     Source: Lemma 16, (42), of `continual`, summed including the term l = i.
@@ -87,10 +87,10 @@ def given_routes(
 ) -> Exact:
     """Return expected metrics of M experts along routes (T, B): each round's task and expert.
 
-    `pool` holds the pools of a batch, with replicates on the last axis. Each expert has a single expert's moments along
-    its tasks, with one signal column and Gaussian others. They are exact where routes do not depend on features beyond
-    the task, as under a large lambda. Under Algorithm 1 the noise moves the mean by about a percent at Fig. 2's sizes.
-    Float64, O(T B d^2) for any M.
+    `pool` holds the pools of a batch, with replicates on the last axis. Each expert has the moments of a single expert
+    that learns its tasks, with one signal column and Gaussian others. They are exact if routes depend on features only
+    through the task, as under a large lambda. Under Algorithm 1 the noise moves the mean by about a percent at Fig. 2's
+    sizes. Float64, O(T B d^2) for any M.
 
     Source: `core/single_expert.py`. Replaces Theorems 1 and 2, (19) to (22), and Lemma 16, (42), of `continual`.
     Raises: InvalidValueError unless 1 <= num_samples < d, for a zero signal, without rounds, or for negative tasks or
@@ -116,9 +116,9 @@ def route_tilt(
 ) -> float:
     """Return a bound on how much the features' span can change a route's distribution, with fixed gates.
 
-    If the span is known, the route's distribution changes by M^2 (s - 1) (sigma_t / lambda)^2 sum_m |theta_m|^2 at
-    most, in total variation and in the mean over features. The bound is capped at 1. It also bounds the error of
-    `given_routes` in a round, and has no term of first order in sigma_t.
+    Knowing the span changes the route's distribution by at most M^2 (s - 1) (sigma_t / lambda)^2 sum_m |theta_m|^2, in
+    total variation and in the mean over features. The bound is capped at 1. It also bounds the error of `given_routes`
+    in a round. It has no term of first order in sigma_t.
 
     Source: docs/pages/derivations/loads.md. See Theorems 1 and 2 of `continual`.
     Raises: InvalidValueError unless perturbation_scale > 0 and the gates add up to 0 (Lemma 4).
@@ -182,8 +182,8 @@ def blind_limit(
 ) -> float:
     """Return lim E[G_t] in units of |w|^2 for orthonormal w_n along signals, if routing ignores tasks.
 
-    It holds for any number of experts, once each has had many tasks. With D = d - 1, p = d - s, c = p/D and b = 1 - 1/N
-    it is 2 + c R - 2 m, m = (1/N)/(1 - b c), R = b (1 - k1)/((1 - b k1)(1 - c) + b k2). Two random tasks are 2 b apart.
+    The limit holds for any M once each expert has learned many tasks. With D = d - 1, p = d - s, c = p/D, b = 1 - 1/N
+    it is 2 + c R - 2 m, m = (1/N)/(1 - b c), R = b (1 - k1)/((1 - b k1)(1 - c) + b k2). The mean task gap is 2 b.
 
     Source: docs/pages/derivations/loads.md. See Theorems 1 and 2 of `continual`.
     Raises: InvalidValueError unless 1 <= num_samples < d and num_tasks <= d.
@@ -282,7 +282,7 @@ def lemma_2(perturbation_scale: Perturbation) -> float:
     """Return 2 / lambda, the least L with |p - p^|_inf <= L |h - h^|_inf for all outputs and all M >= 2.
 
     dp_m/dh_m = sum_j c_j and dp_m/dh_j = -c_j with c_j >= 0, and sum_j c_j is 1/lambda times the increase of prod_j F(u
-    + (h_m - h_j) / lambda) over u in [0, 1], at most 1. Equal outputs attain this bound.
+    + (h_m - h_j) / lambda) over u in [0, 1], which is at most 1. Equal outputs attain this bound.
 
     Source: replaces Lemma 2 of `continual`, which has lambda M^2.
 
@@ -314,7 +314,7 @@ def routing_probabilities(
     """
     outputs = np.asarray(outputs, np.float64) / perturbation_scale
     num_experts = outputs.shape[-1]
-    leads = outputs[..., :, None] - outputs[..., None, :]  # (..., M, M): h_m - h_j; j = m is left out below
+    leads = outputs[..., :, None] - outputs[..., None, :]  # (..., M, M): h_m - h_j, where j = m is left out below
     other_leads = leads[..., ~np.eye(num_experts, dtype=bool)].reshape(*outputs.shape, num_experts - 1)
     kinks = np.concatenate(
         [-other_leads, 1 - other_leads, np.zeros_like(outputs)[..., None], np.ones_like(outputs)[..., None]], -1

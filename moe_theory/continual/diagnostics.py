@@ -1,6 +1,6 @@
 """Algorithm 1 with more observables than `Info`, computed from the gates that routed a round.
 
-Tasks (M > N) need no case of their own, because with K >= N every task is a cluster.
+M > N is not a separate case, because with K >= N every task is a cluster.
 """
 
 import functools
@@ -29,7 +29,7 @@ class GateSteps(NamedTuple):
     least_balance_gradient: Float[Array, ""]  # min over experts of |auxiliary loss's gradient in theta^(m)|_inf
     largest_gradient: Float[Array, ""]  # max over experts of |task loss's gradient in theta^(m)|_inf
     chosen_change: Float[Array, ""]  # max over n of |<theta' - theta, v_n>| for the expert that was chosen
-    others_change: Float[Array, ""]  # the same, as a maximum over the other experts
+    others_change: Float[Array, ""]  # max over n and the other experts of |<theta' - theta, v_n>|
     chosen_rise: Float[Array, ""]  # max over n of <theta' - theta, v_n> for the expert that was chosen
     own_rise: Float[Array, ""]  # <theta' - theta, v_n> of the arriving task's n, for the expert that was chosen
     own_fall: Float[Array, ""]  # max over the other experts of -<theta' - theta, v_n>, for the same n
@@ -38,7 +38,7 @@ class GateSteps(NamedTuple):
 
 
 class Costs(NamedTuple):
-    """Costs of the chosen expert by each loss, and 0 for others."""
+    """Costs of the chosen expert from each loss, and 0 for other experts."""
 
     locality: Float[Array, " M"]  # (6), or a custom locality loss
     balance: Float[Array, " M"]  # (7), or a custom auxiliary loss
@@ -234,7 +234,7 @@ def system_with_tally(dims: Dims, **parts: Any) -> System:
 def with_common_part(base: System) -> System:
     """Return the system with 1 added to entries of all signals.
 
-    Differences of signals stay unchanged, and the system's `init` may use nothing else of the pool.
+    Differences of signals stay unchanged. The system's `init` must not use anything else of the pool.
     """
 
     def init(key: Key[Array, ""], params: Params) -> Any:

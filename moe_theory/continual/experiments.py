@@ -64,9 +64,9 @@ FIGURE_2_DIMS = Dims(max_experts=20, num_tasks=6, num_features=10, num_samples=6
 FIGURE_2_EXPERTS = (1, 5, 10, 20)
 FEW_DIMS = dataclasses.replace(FIGURE_2_DIMS, max_experts=5)
 SINGLE_DIMS = dataclasses.replace(FIGURE_2_DIMS, max_experts=1)
-# Pools of a single expert: as many as the replicates of the analyses that decide most, which must be independent. Later
-# replicates share pools, so that exact theory is computed once per pool. Their deviations from it are still
-# uncorrelated.
+# Number of pools of a single expert. Most claims are decided by at most this many replicates, which must be
+# independent. Later replicates share pools, so the exact theory is computed once per pool. Deviations from this theory
+# are still uncorrelated.
 NUM_POOLS = 4096
 
 
@@ -147,7 +147,7 @@ HISTORY = Experiment(
     replicates=4096,
 )
 
-# Here a move's cost reveals most about the features: there is one sample besides the signal, and gates are strong.
+# Here a move's cost reveals most about the features: there is one sample besides the signal, and gates are large.
 FEW_SAMPLES_DIMS = Dims(12, num_tasks=6, num_features=10, num_samples=2)
 FEW_SAMPLES = Experiment(
     name="few-samples",
@@ -179,13 +179,13 @@ def stage_rounds(params: Params, power: float = 0.0) -> int:
     return int(ceil_to_rounds(quotient))
 
 
-# Algorithm 1 leaves these open, besides its sizes. alpha and Gamma are O() of powers of sigma_0, and strengths are
-# bounded. The noise is arbitrary, in units of sigma_0, or of signals' entries if it is the same for all sigma_0.
+# Algorithm 1 leaves these parameters and its sizes open. alpha and Gamma are O() of powers of sigma_0, and strengths
+# are bounded. The noise is arbitrary, in units of sigma_0, or of signals' entries if it is the same for all sigma_0.
 FREE_ALPHA, FREE_GAMMA = (
     Order(name, recorded=ORDERS[name][1], least=ORDERS[name][1], most=most)
     for name, most in {"balance_weight": 1.5, "termination_threshold": 3.0}.items()
 )
-# eta is O() too and decides how long T1 is. It is free where runs can be long enough.
+# The step size eta is also O(), and decides T1. It is a free parameter where runs can be long enough.
 FREE_ETA = Order("learning_rate", recorded=ORDERS["learning_rate"][1], least=ORDERS["learning_rate"][1], most=0.75)
 FREE_NOISE = Scale("noise_scale", low=0.01, high=1.0, of="truth_scale")
 FREE_BETA = Scale("min_strength", low=0.0, high=1.0)
@@ -193,10 +193,10 @@ FREE_LEVEL = Scale("noise_scale", low=0.001, high=0.3)
 FREE = (FREE_ALPHA, FREE_GAMMA, FREE_NOISE, FREE_BETA)
 FREE_AT_LEVEL = (FREE_ALPHA, FREE_GAMMA, FREE_LEVEL, FREE_BETA)  # where all cells have the same noise, or much noise
 
-# Grids for the O() and Omega() statements about router and gates. On the grid of scales everything shrinks as Algorithm
-# 1 requires, with constants of 1: alpha and eta as sigma_0^0.5, lambda and Gamma as sigma_0^1.25. With c = 1/sigma_0
-# signals keep entries of order 1 in every reading, |v_n|_inf = O(1). On this grid a reading's noise outweighs what
-# shrinks with sigma_0 inside a cluster. Runs last at least `ROUNDS_PAST_EXPLORATION` beyond T1.
+# Grids for the O() and Omega() statements about router and gates. On the grid of scales all parameters shrink as
+# Algorithm 1 requires, with constants of 1: alpha and eta as sigma_0^0.5, lambda and Gamma as sigma_0^1.25. With c =
+# 1/sigma_0 signals keep entries of order 1 in every reading, |v_n|_inf = O(1). On this grid the noise exceeds the
+# differences inside a cluster, which shrink with sigma_0. Runs last at least `ROUNDS_PAST_EXPLORATION` beyond T1.
 ROUTER_SCALES = (0.000625, 0.0025, 0.01, 0.04)
 ROUTER_SCALE = 0.04  # sigma_0 on the grids of learning rates and of experts
 ROUTER_RATES = (0.05, 0.1, 0.2, 0.4)  # the third belongs to `ROUTER_SCALE`
@@ -289,8 +289,8 @@ BY_EXPERTS, BY_EXPERTS_BLIND = (
     for variant in ("", UNIFORM)
 )
 
-# A grid towards small sigma_0 for the O() statements of Lemma 12 to Proposition 3, with step sizes as in Algorithm 1,
-# which are those of Fig. 2 at its sigma_0. In every reading signals keep entries of order 1, and the ratio of noise to
+# A grid towards small sigma_0 for the O() statements of Lemma 12 to Proposition 3, with step sizes as in Algorithm 1.
+# At Fig. 2's sigma_0 they are Fig. 2's. In every reading signals keep entries of order 1, and the ratio of noise to
 # truths is as in Fig. 2. Runs last beyond t_1.
 SPECIALIZATION_SCALES = (0.003125, 0.00625, 0.0125, 0.025)
 # M > N, where each task is a cluster of its own, and M < N, with K = 3.
@@ -415,7 +415,7 @@ def _limit(
     }
     needed = {cell: math.ceil(length(Params()._replace(**overrides))) for cell, overrides in cells.items()}
     of_few = [needed[specialization_cell(FEW_EXPERTS, scale)] for scale in scales[:-1]]
-    # Each cell has the shortest of a few lengths that suffices, so that cells share programs.
+    # Each cell has the shortest sufficient length of a few, so that cells share programs.
     shared = sorted({max(needed.values()), *of_few})
     lengths = {cell: next(length for length in shared if length >= least) for cell, least in needed.items()}
 
@@ -481,8 +481,8 @@ def endless(scale: float) -> Overrides:
 ENDLESS_MANY, ENDLESS_FEW = to_first_stage("endless-limit", T1_LIMIT_SCALES, replicates=8192, changes=endless)
 RETURN_MANY, RETURN_FEW = to_second_stage("return-limit", T2_LIMIT_SCALES, replicates=1024, changes=endless)
 
-# The same with the smaller gate steps eta = Theta(sigma_0^1.25), which eta = O(sigma_0^0.5) allows. t_2 is then a
-# million rounds at the least sigma_0. Signals are along the truths in every reading, so that this is run once.
+# The same runs with smaller gate steps eta = Theta(sigma_0^1.25), which eta = O(sigma_0^0.5) allows. t_2 is then a
+# million rounds at the least sigma_0. Signals are along the truths in every reading, so one run serves all readings.
 SLOW_SCALES = tuple(0.001 * 100 ** (exponent / 3) for exponent in range(4))
 SLOW_RETURN_SCALES = (0.0015, 0.005, 0.015, 0.05)
 
@@ -727,7 +727,7 @@ def truth_length(run: Run) -> np.ndarray:
 
 
 def previous_tasks(run: Run) -> np.ndarray:
-    """Return the task that each arrival's expert had before, -1 for none (T, B)."""
+    """Return the previous task of each arrival's expert, -1 for none (T, B)."""
     return last_tasks(run.records.task, run.records.expert)
 
 

@@ -1,4 +1,4 @@
-"""Runs of Algorithm 1 without a supposed cause of a statement's failure, or without the cause that it credits.
+"""Runs of Algorithm 1 without a supposed cause of a statement's failure or a cause that the statement credits.
 
 Signals are along the ground truths unless a cell sets others.
 """

@@ -1,7 +1,7 @@
 """Forgetting and overall generalization error of all past arrivals, streamed in O(d) per round.
 
-Both are sums over the past of |w^(m) - w_tau|^2. An expert's move from w to w' changes them by n (w' - w).(w' + w - 2
-c). Only the number n and the mean ground truth c of its arrivals are stored.
+Both metrics are sums over the past of |w^(m) - w_tau|^2. An expert's move from w to w' changes them by n (w' - w).(w' +
+w - 2 c). Only the number n and the mean ground truth c of its arrivals are stored.
 """
 
 from typing import Annotated, NamedTuple

@@ -36,7 +36,7 @@ GateStep = Annotated[
     constraints.LARGEST_STEP,
 ]
 Power = Annotated[
-    Real, constraints.Within(0, open_low=True, why="a distance to the power 0 measures nothing; (6) has 1")
+    Real, constraints.Within(0, open_low=True, why="a distance to the power 0 measures nothing, and (6) has 1")
 ]
 LeastStrength = Annotated[Scale, AtMost("max_strength", "beta_t is uniform between them")]
 
@@ -79,7 +79,7 @@ ORDERS = {
 
 
 def in_order(truth_scale: float) -> dict[str, float]:
-    """Return parameters at a sigma_0, with constants of 1."""
+    """Return parameters of these orders at a sigma_0, with all constants 1."""
     return {name: truth_scale**power for name, (_, power) in ORDERS.items()}
 
 
@@ -94,7 +94,7 @@ class Params(NamedTuple):
     """
 
     num_experts: Annotated[Count, PaddedTo("max_experts")] = 10  # M
-    num_active: Annotated[Count, PaddedTo("max_active"), AtMost("num_experts", DISTINCT)] = 1  # k; the paper's is 1
+    num_active: Annotated[Count, PaddedTo("max_active"), AtMost("num_experts", DISTINCT)] = 1  # k, in the paper 1
     learning_rate: GateStep = 0.5  # eta of (9)
     balance_weight: NonNegative = 0.5  # alpha of (7)
     perturbation_scale: NonNegative = 0.3  # lambda of (1)
@@ -110,7 +110,7 @@ class Params(NamedTuple):
     max_strength: Scale = 1.0  # C, the largest beta_t
     noise_scale: Scale = 0.1  # sigma_t, the deviation of a noise entry of X_t
     cluster_spread: Scale = SIGMA_0**1.5  # deviation of an entry of w_n inside its cluster
-    num_clusters: Count = 3  # K; at least N means no clusters
+    num_clusters: Count = 3  # K, no clusters if it is at least N
 
 
 def check_params(dims: Dims, params: Params) -> None:
@@ -149,7 +149,7 @@ READINGS: dict[str, Reading] = {
 def gate_drive(params: Params, num_features: int, num_tasks: int | None = None) -> float:
     """Return kappa = eta E|w| E|v|^2 E[beta^2] / M, dimensionless: how far one gate step moves a gate output.
 
-    Expectations are for Gaussian entries, and outputs stay far apart only above `corrected.critical_drive`.
+    Entries are taken as Gaussian. Outputs stay far apart only above `corrected.critical_drive`.
 
     Args:
         num_tasks: N, by default above the number of clusters. With num_clusters >= N each task is a cluster, without

@@ -1,7 +1,7 @@
 """Algorithm 1 reduced to its gates and to experts' expected distances to ground truths (`core/expected.py`).
 
-Draws, routing, costs, gate steps and their end follow Algorithm 1. The model replaces distances by their means, also
-inside the root in (6) and in squares. It ignores what routes reveal about them through noisy features.
+Draws, routing, costs, gate steps and their end follow Algorithm 1. The model replaces distances by their means, even in
+squares and in the root in (6). It ignores what routes reveal about distances through noisy features.
 """
 
 import functools
@@ -27,13 +27,13 @@ class State(NamedTuple):
     gates: Float[Array, "M d"]  # gating parameters theta^(m)
     errors: Float[Array, "M N"]  # e, expected squared distances of experts to truths
     projections: Float[Array, "M N"]  # a, expected inner products of experts and unit signals
-    arrivals: Float[Array, "M N"]  # how often an expert had a task
+    arrivals: Float[Array, "M N"]  # how often an expert learned a task
     visits: Int[Array, " M"]  # loads: rounds in which an expert was chosen
     converged: Bool[Array, " M"]  # convergence flags I(m)
     terminated: Bool[Array, ""]  # whether the gates are no longer updated
     round: Int[Array, ""]  # rounds done, t
     optimizer_state: PyTree
-    memory: None = None  # of the locality loss; the paper's remembers nothing
+    memory: None = None  # of the locality loss, empty in the paper
 
 
 class Info(NamedTuple):
@@ -49,7 +49,7 @@ def system(dims: Dims) -> System:
     """Return the reduced model as a `System` of switch routing, with the `Params` of `continual.system`.
 
     Source: Algorithm 1 of `continual`, with `core/expected.py`.
-    Raises: InvalidValueError for max_active > 1. Its `init` raises it for parameters out of range.
+    Raises: InvalidValueError for max_active > 1. The system's `init` raises it for parameters out of range.
 
     Examples:
         >>> import moe_theory as mt

@@ -15,7 +15,7 @@ from moe_theory.core.baseline import LOCALITIES
 from moe_theory.core.linear import Numbers
 from moe_theory.sweep.systems import ClosedForm, Observable, Sweepable, observables
 
-OPTIMIZERS = {"sgd": optax.sgd, "adam": optax.adam}  # optimizers of the gates; sgd is (9)
+OPTIMIZERS = {"sgd": optax.sgd, "adam": optax.adam}  # optimizers of the gates. sgd is (9)
 PER_EXPERT = ("expert_index",)  # the axis of experts, where padded ones have zeros
 
 

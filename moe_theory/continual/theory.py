@@ -1,7 +1,7 @@
 """Closed forms as `continual` prints them (see `corrected.py`): Proposition 4, both theorems, and Lemmas 11 and 16.
 
-Sums over rounds are geometric in the loads, and cost O(M). Arguments may be NumPy or JAX arrays, traced or not, and set
-the precision. Arguments outside their domains raise InvalidValueError.
+Sums over rounds are geometric sums in the loads, and cost O(M). Arguments may be NumPy or JAX arrays, traced or not,
+and set the precision. Arguments outside their domains raise InvalidValueError.
 """
 
 from typing import Annotated, NamedTuple
@@ -36,7 +36,7 @@ Amount = Annotated[Float[ArrayLike, "*batch"], Within(low=0, open_low=True)]
 class Bound(NamedTuple):
     """A statement's values of the two metrics after a round."""
 
-    forgetting: Float[Numbers, "*batch"]  # E[F_t] of (15); 0 at t = 1, where F is an empty mean
+    forgetting: Float[Numbers, "*batch"]  # E[F_t] of (15), 0 at t = 1, where F is an empty mean
     generalization_error: Float[Numbers, "*batch"]  # E[G_t] of (16)
 
 

@@ -29,7 +29,7 @@ class StepParts(NamedTuple):
     act: Callable[[Values, Any, Any], Any]  # (prepared, state, params): the step's result
     count: Callable[[Any, Any], Any]  # (state, rounds): the state with its counters moved on by that many rounds
     shapes: Any  # shapes of the step's result
-    added: list[int | None]  # what a step adds to each leaf of the state; None where that cannot be read
+    added: list[int | None]  # what a step adds to each leaf of the state, None where that cannot be read
 
 
 class _Stages(NamedTuple):
@@ -42,7 +42,7 @@ class _Stages(NamedTuple):
 def split_step(step: Callable[[Any, Any, Any], Any], key: Any, state: Any, params: Any) -> StepParts:
     """Return the parts of `step`, a pure function of (key, state, params), traced for these shapes.
 
-    Leaves that the step leaves unchanged, and integers that it only increases by 1, are known ahead.
+    Leaves that the step leaves unchanged, and integers that it only increases by 1, are known in advance.
     """
     closed, result = jax.make_jaxpr(step, return_shape=True)(key, state, params)
     program = closed.jaxpr

@@ -34,7 +34,7 @@ class Baseline(NamedTuple):
 
 @functools.lru_cache
 def compared(own: float) -> Locality:
-    """Return a locality loss that charges a move its cost minus the baseline own last + (1 - own) mean.
+    """Return a locality loss that charges a move its cost minus the baseline own * last + (1 - own) * mean.
 
     Args:
         own: weight of the expert's own last move in the baseline, in [0, 1].
@@ -74,5 +74,5 @@ def compared(own: float) -> Locality:
 last_move = compared(1.0)  # baseline: the expert's own last move
 mean_move = compared(0.0)  # baseline: the mean of all moves
 repaired = compared(OWN)  # baseline: the weighted mean of both
-# Losses by name. The paper's own comes first: it treats a move that was not tried as free.
+# Losses by name. The paper's loss comes first. It treats a move that was not tried as costless.
 LOCALITIES = {"printed": distance_moved, "repaired": repaired, "last-move": last_move, "mean-move": mean_move}

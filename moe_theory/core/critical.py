@@ -1,10 +1,10 @@
 """The gate drive at which an expert that leads for a task stays ahead after paying for it.
 
-Experts pay for a task n in turn. An expert that learns the task moves its model by c, and the locality loss (6) lowers
-its output for n and raises all others. If all outputs are equal at first, the first M - 1 payers are different experts,
-and the last expert is ahead when its turn comes. To first order all outputs are equal again afterwards, so the
-curvature of the softmax decides whether the last expert is still ahead. With kappa = eta c |v|^2 / M, a payment by
-expert m changes the outputs to
+Experts learn a task n in turn. Each moves its model by c, and pays for it: the locality loss (6) lowers its output for
+n and raises all others. If all outputs are equal at first, the first M - 1 payers are different experts, and the last
+expert is ahead when its turn comes. To first order all outputs are equal again afterwards, so the curvature of the
+softmax decides whether the last expert is still ahead. With kappa = eta c |v|^2 / M, a payment by expert m changes the
+outputs to
 
     h_j <- h_j - M kappa pi_m (1[j = m] - pi_j),
 
@@ -19,7 +19,7 @@ from moe_theory.core.constraints import Whole, Within, checked, require
 from moe_theory.core.errors import InvalidValueError
 
 SETTLED = 1e-12  # relative to the first payment, a payment that no longer matters
-OTHERS = Whole(2)  # at least two experts, because a single expert has nobody to lead
+OTHERS = Whole(2)  # at least two experts, because a lead needs a second expert
 DRIVES = (1e-3, 1e3)  # range in which to search for the critical drive
 
 
@@ -67,9 +67,9 @@ def critical_drive(
     Args:
         num_experts: M >= 2.
         contraction: in [0, 1), the factor of |dw| when a task is repeated. It is 0 for experts that fit a task in one
-            update, ((d - s)/(d - 1))^0.5 for slow ones.
-        perturbation: lambda, the required lead. None stands for a small lead. It is needed if M = 2, or if M = 3 and
-            experts fit a task in one update. There kappa_c tends to 0 like (4 lambda)^(1/3) and (6 lambda)^(1/4).
+            update, ((d - s)/(d - 1))^0.5 for slow experts.
+        perturbation: lambda, the required lead. None stands for a small lead. A value is needed if M = 2, or if M = 3
+            and experts fit a task in one update. There kappa_c tends to 0 like (4 lambda)^(1/3) and (6 lambda)^(1/4).
     Returns: the drive kappa = eta c |v|^2 / M, where c is an expert's move after another task (E|w| in `gate_drive`).
         The critical drive depends neither on the number of tasks nor on sigma_0, and only weakly on lambda.
     Raises: InvalidValueError outside these ranges, or if a perturbation is needed but missing.

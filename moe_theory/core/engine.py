@@ -173,8 +173,8 @@ def _options(platform: str | None, is_large: bool = False) -> dict[str, Any] | N
 def can_rewrite() -> bool:
     """Return whether the engine can rewrite the programs of the installed JAX.
 
-    It can for all versions that were tested. A later version is tried on a small run. If that run fails or differs from
-    `vmap.run`, a warning follows, and all runs use `vmap.run`.
+    The engine can do this for all tested versions. A later version is tried on a small run. If that run fails or
+    differs from `vmap.run`, a warning follows, and all runs use `vmap.run`.
     """
     if jax.__version_info__ < _UNTESTED:
         return True
@@ -279,7 +279,7 @@ def _run(traits: _RunTraits, system, keys, state, params, blocks, lengths, obser
     start_state = _start(traits.stores, system.init, keys, params, is_batch) if state is None else state
     shapes_after = functools.partial(_shapes_of, system.step, keys, is_batch)
     start_state = vmap.with_step_types(shapes_after, start_state, params)
-    # Replicates may be at different rounds if nobody checked. Then each draws with its own round.
+    # Without a check, replicates may be at different rounds. Then each draws with its own round.
     first_round = (jnp.max(start_state.round) if state is None or traits.shares_round else start_state.round) + 1
     machine = _machine(traits, system, keys, start_state, first_round, params, observe, reduce, is_batch)
     if blocks.fixed is None:

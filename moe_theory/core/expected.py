@@ -13,7 +13,7 @@ Task n always reveals the part x = (w - w_n).u_n of the residual, and on average
 
 Let an arrival's ground truth be w_n + z, where the entries of z are N(0, tau^2), and let it have the signal of its task
 type. Then x^2 increases by tau^2, e_n in the move by d tau^2, and e_k by d tau^2 - c (d - 1) tau^2 = s tau^2. This is
-an approximation, because the square root of the move and the squares are taken of means, not of values.
+an approximation, because the square root and the squares are applied to means, not to values.
 """
 
 import jax.numpy as jnp

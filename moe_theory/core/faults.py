@@ -1,6 +1,6 @@
 """A known fault of jaxlib, which makes programs for a CPU give wrong numbers, and the option that avoids it.
 
-This package compiles its programs with that option. Inside a caller's own `jax.jit` it cannot, and warns instead.
+This package compiles its programs with that option. Inside a caller's own `jax.jit` it can only warn.
 """
 
 import functools

@@ -96,8 +96,8 @@ def overparameterization_ratio(num_features: Features, num_samples: Size) -> flo
 def error_contraction(num_features: Features, num_samples: Size) -> float:
     """Return the factor by which one repeat of a task shrinks an expert's expected squared error.
 
-    It is (d - s)/(d - 1), in (0, 1]. After the first arrival the error is orthogonal to the task's signal. The other s
-    - 1 columns span a uniformly random subspace of the signal's complement. So for s = 1 a repeat changes nothing.
+    The factor is (d - s)/(d - 1), in (0, 1]. After the first arrival the error is orthogonal to the task's signal. The
+    other s - 1 columns span a uniformly random subspace of its complement. So for s = 1 a repeat changes nothing.
 
     Raises: InvalidValueError unless 1 <= num_samples < num_features.
     Source: Definition 1 of `continual`, derived in `single_expert.py`. In Lemma 3 the factor is 0.

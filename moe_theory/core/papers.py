@@ -72,7 +72,7 @@ class Paper:
     default_readings: tuple[str, ...] = ()  # readings for tests that name none, by default all
     citation: str = ""  # BibTeX entry
     statements: str = ""  # the module that declares statements and claims. By default its own
-    answers_for: tuple[str, ...] = ()  # papers whose statements its claims test if it has none
+    answers_for: tuple[str, ...] = ()  # papers whose statements its claims test, if it has no statements
     figures: str | Mapping[str, Any] = ""  # `plot.FigureSpec` by name, or "module:attribute"
     overview: str = ""  # "module:attribute" of its `plot.Panel` in the picture of all papers
     systems: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # `Sweepable`s or places, by name
@@ -81,7 +81,7 @@ class Paper:
     commands: Mapping[str, str] = dataclasses.field(default_factory=dict)
     # Claims that `verify` tests without a pattern: a few words on each, by id.
     first_look: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    most_verdicts: int = 1_000  # its error budget has this many shares, however many claims it has
+    most_verdicts: int = 1_000  # its error budget has this many shares, whatever its number of claims
     rank: int = 100  # position in reports. Papers of equal rank are sorted by name
 
     def __post_init__(self) -> None:

@@ -15,7 +15,7 @@ Builder = TypeVar("Builder", bound=Callable[..., System])
 
 class _Origin(NamedTuple):
     build: Callable[..., System]
-    init: Callable[..., Any]  # the system's `init`, because a system with the same step may start otherwise
+    init: Callable[..., Any]  # the system's `init`, because a system with the same step may start differently
     sizes: tuple[Any, ...]
     given: Mapping[str, Any]  # parts of this system, by name
     parts: Mapping[str, Any]  # the paper's own parts, by name

@@ -90,8 +90,8 @@ def with_own_key(part: Callable[..., Any], key: Key[Array, ""]) -> Callable[...,
 def uniforms(key: Key[Array, ""], count: int, dtype: Any) -> Float[Array, " n"]:
     """Return independent numbers, uniform on the open interval (0, 1).
 
-    They are midpoints of 2^23 equal parts in float32, and of 2^52 parts in float64. A longer array begins with the same
-    numbers as a shorter one.
+    The numbers are midpoints of 2^23 equal parts in float32, and of 2^52 parts in float64. A longer array begins with
+    the same numbers as a shorter one.
     """
     return draws(key, count, 0, dtype)[0]
 
@@ -99,7 +99,7 @@ def uniforms(key: Key[Array, ""], count: int, dtype: Any) -> Float[Array, " n"]:
 def normals(key: Key[Array, ""], count: int, dtype: Any) -> Float[Array, " n"]:
     """Return independent standard normals.
 
-    They are independent of `uniforms` of the same key. A longer array begins with the same numbers as a shorter one.
+    Normals are independent of `uniforms` of the same key. A longer array begins with the same numbers as a shorter one.
     """
     return draws(key, 0, count, dtype)[1]
 

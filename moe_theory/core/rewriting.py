@@ -71,7 +71,7 @@ def _extreme(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
 
     def place(array: Any) -> Any:
         array = array.astype(jnp.int32) if array.dtype == bool else array
-        is_extreme = (array == reduce(array, axis=axis, keepdims=True)) | (array != array)  # a NaN is extreme, too
+        is_extreme = (array == reduce(array, axis=axis, keepdims=True)) | (array != array)  # a NaN counts as extreme
         places = lax.broadcasted_iota(dtype, shape, axis)
         return jnp.min(jnp.where(is_extreme, places, shape[axis]), axis=axis).astype(dtype)
 

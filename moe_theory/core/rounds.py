@@ -16,7 +16,7 @@ ROUNDS_AHEAD = 16
 # power of two, so that runs of other lengths share it.
 FEWEST_RECORDS = 16
 MOST_RECORDS = 2**12
-MOST_SPARE = 0.1  # most rounds drawn in vain, relative to all rounds, for longer blocks
+MOST_SPARE = 0.1  # most unused rounds, relative to all rounds, for longer blocks
 
 
 class Blocks(NamedTuple):

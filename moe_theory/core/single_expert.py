@@ -1,15 +1,15 @@
 """Exact expected metrics of one expert on random linear tasks, and of many experts on given routes.
 
 **An arrival.** Its task n is uniform on N tasks. Its own ground truth is w = w_n + xi, with xi ~ N(0, tau^2 I), and its
-unit signal is u. One column of X is along u, the others are N(0, sigma_t^2 I), so X spans u and a uniformly random (s -
-1)-dimensional subspace of its complement, with projector Pi = I - u u'. So the strength, the noise scale and the column
-of the signal do not matter. The expert becomes v+ = w + S (v - w), where S = I - P projects onto a uniformly random
-subspace of that complement, of rank p = d - s in D = d - 1 dimensions.
+unit signal is u. One column of X is along u, and the others are N(0, sigma_t^2 I). So X spans u and a uniformly random
+(s - 1)-dimensional subspace of the complement of u, whose projector is Pi = I - u u'. The strength, the noise scale and
+the signal's column do not matter. The expert becomes v+ = w + S (v - w). Here S = I - P projects onto a uniformly
+random subspace of that complement, of rank p = d - s in D = d - 1 dimensions.
 
-**Moments of S.** Rotations of the complement leave the distribution of S unchanged, hence E[S] = (p/D) Pi and, for
-symmetric A, E[S A S] = k1 Pi A Pi + k2 tr(Pi A) Pi. The trace gives k1 + D k2 = p/D. For a unit x, x'Sx is Beta(p/2,
-(D-p)/2) with second moment p(p+2)/(D(D+2)) and A = x x' gives k1 + k2 = E[(x'Sx)^2]. Therefore k2 = p(D-p) /
-(D(D-1)(D+2)) and k1 = p(Dp+D-2) / (D(D-1)(D+2)). For p = D, S = Pi.
+**Moments of S.** Rotations of the complement leave the distribution of S unchanged. So E[S] = (p/D) Pi, and E[S A S] =
+k1 Pi A Pi + k2 tr(Pi A) Pi for symmetric A. The trace gives k1 + D k2 = p/D. For a unit x, x'Sx is Beta(p/2, (D-p)/2)
+with second moment p(p+2)/(D(D+2)) and A = x x' gives k1 + k2 = E[(x'Sx)^2]. Therefore k2 = p(D-p) / (D(D-1)(D+2)) and
+k1 = p(Dp+D-2) / (D(D-1)(D+2)). For p = D, S = Pi.
 
 **Moments of v.** Arrivals are independent of the past. Let mu = E[v] and Sigma = E[v v'] before the arrival, let E
 average over the arrival, and let q = Pi w and U = E[u u']. Then
@@ -108,7 +108,7 @@ def single_expert(
     """Return exact expected metrics for M = 1. One column is a signal of fixed direction, and the others are Gaussian.
 
     The expectation is over uniform tasks, features and the arrivals' own ground truths, with deviation `own_spread`
-    (tau). It takes O(N d^3 + T (N d^2 + d^3)) time, in float64.
+    (tau). The computation takes O(N d^3 + T (N d^2 + d^3)) time, in float64.
 
     Source: derivation above, from Definition 1 of `continual` and `edge`.
     """
@@ -233,7 +233,7 @@ def given_routes(
 ) -> Exact:
     """Return the metrics expected over features, given all tasks and experts, which the features do not depend on.
 
-    Entries have shape (T, B). It takes O(T B d^2) time for any number of experts, in float64.
+    Entries have shape (T, B). The computation takes O(T B d^2) time for any number of experts, in float64.
 
     Source: derivation above.
     """

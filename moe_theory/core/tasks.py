@@ -48,7 +48,7 @@ class Arrival(NamedTuple):
     targets: Float[Array, " s"] | None = None  # y, which experts learn. By default X' w
 
 
-FARTHEST = 9  # standard deviations; `random.normals` gives none beyond 8.6
+FARTHEST = 9  # standard deviations. `random.normals` gives none beyond 8.6
 
 
 def has_small_truths(dims: Any, run: Any) -> bool:
@@ -179,7 +179,7 @@ def nan_unless(is_valid: Bool[Array, ""], numbers: PyTree) -> PyTree:
 
 
 def streamed(output: Any, *names: str) -> tuple[Any, ...]:
-    """Return what a stream gave. Raises: InvalidValueError unless it is a tuple with a part for each name."""
+    """Return a stream's result. Raises: InvalidValueError unless it is a tuple with a part for each name."""
     # An arrival alone is a tuple too, of its fields.
     if isinstance(output, Arrival) or not isinstance(output, tuple) or len(output) != len(names):
         raise InvalidValueError(f"the stream must return a tuple of length {len(names)}: ({', '.join(names)}).")

@@ -1,4 +1,4 @@
-"""The papers' experiments with networks as experts. Tasks are image classes, and users bring the data.
+"""The papers' experiments with networks as experts. Tasks are image classes. Users bring the data.
 
 `deep.continual` and `deep.edge` are the systems, `deep.datasets` reads images, and `deep.networks` has the experts.
 `deep.plan` and `deep.judge` run a preset and test the claims of its figure.

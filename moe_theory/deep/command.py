@@ -52,7 +52,7 @@ OutFolder = Annotated[Path | None, Option("Folder for checkpoints and results.",
 Results = Annotated[
     Document,
     Option(
-        "the content of summary.json: schema, preset, where, cells, verdicts and files; with --list a list of the "
+        "the content of summary.json: schema, preset, where, cells, verdicts and files. With --list a list of the "
         "presets."
     ),
 ]

@@ -196,7 +196,7 @@ def learn(
         return _train_expert(before, arrival, params, dims, pixels=pixels, time=time, routing=routing)
 
     def rank(*given: Any) -> Float[Array, " M"]:
-        # Gates that diverged to NaN tie, so the first expert learns and every task has an expert.
+        # Gates that are NaN tie. Then the first expert learns, so every task has an expert.
         scores = router(*given)
         return jnp.where(jnp.isnan(scores), -jnp.inf, scores)
 

@@ -24,16 +24,16 @@ from moe_theory.edge.delays import Law, even_map, uniform
 from moe_theory.edge.policies import POLICIES, Policy, check_policy
 from moe_theory.edge.servers import DROPPED, FREE, Assignment, Servers, existing, offer, open_round
 
-_EXECUTION = 2**31 - 1  # folded into the first key for execution delays; experts fold in their own, smaller numbers
-_TRANSFER = 2  # folded into a round's key for transfer delays; `draw` uses the key itself and 1
+_EXECUTION = 2**31 - 1  # folded into the first key for execution delays. Experts fold in their own, smaller numbers
+_TRANSFER = 2  # folded into a round's key for transfer delays. `draw` uses the key itself and 1
 
 
 class State(NamedTuple):
     """The state that rounds pass on, which is also the checkpoint."""
 
     pool: Pool
-    experts: Weights  # leaves (M, ...); a busy server's are already those after its task
-    tables: Tables  # evaluations of the models in use; a busy server's are from before its task
+    experts: Weights  # leaves (M, ...). A busy server's are already those after its task
+    tables: Tables  # evaluations of the models in use. A busy server's are from before its task
     gates: Float[Array, "M p"]
     gate_step: Float[Array, "M p"]  # gradient that the next round applies
     moments: ImageMoments
@@ -284,7 +284,7 @@ def _observe_round(
     scores = evaluation.scores(after.past, after.tables, time)
     flushed_tables = _select(after.pending_server != FREE, after.pending_rows, after.tables)
     flushed = evaluation.scores(after.past, flushed_tables, time)
-    # With a NaN for the best score the gates are NaN, and no number of this run counts any more.
+    # If the best score is NaN, the gates are NaN, and the numbers of this run mean nothing.
     scores, flushed = jax.tree.map(lambda score: jnp.where(task.is_blind, jnp.nan, score), (scores, flushed))
     return Info(
         task=arrival.task,

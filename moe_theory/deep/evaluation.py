@@ -87,8 +87,8 @@ def record(
 def scores(past: Past, tables: Tables, time: Int[Array, ""]) -> Scores:
     """Return F_t, G_t and accuracy after round `time`, for all routed tasks and by class.
 
-    They are NaN past `Dims.max_rounds`. Source: Eqs. (15), (16) of `continual` with the mean-squared test error in
-    place of (14), and Eq. (20) of `edge`.
+    All scores are NaN past `Dims.max_rounds`. Source: Eqs. (15), (16) of `continual` with the mean-squared test error
+    in place of (14), and Eq. (20) of `edge`.
     """
     routed = past.experts != NO_EXPERT
     count = jnp.sum(routed)

@@ -29,7 +29,7 @@ from moe_theory.verification.registry import select_claims
 from moe_theory.verification.statement import probability
 
 PAPERS = {CONTINUAL: "continual-learning", EDGE: "edge-computing"}  # names in captions
-# Replicates by network, for some minutes on two cores. Interim analyses begin at 64, and with fewer there is one.
+# Replicates by network, for some minutes on two cores. Interim analyses begin at 64. With fewer there is one analysis.
 REPLICATES = {"mlp": 256, "five-layer-small": 64, "resnet18-small": 64}
 
 

@@ -224,7 +224,7 @@ def _dense(values: Array, layers: tuple[_Layer, ...] | list[_Layer]) -> Float[Ar
     return jnp.matmul(values, layers[-1].kernel) + layers[-1].bias
 
 
-LARGE = 64  # pixels per side from which the stem has stride 2, so that the cost is that of half the side
+LARGE = 64  # pixels per side from which the stem has stride 2, so that the cost is as for half the side
 
 
 class _Normed(NamedTuple):

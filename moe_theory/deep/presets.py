@@ -45,7 +45,7 @@ class Preset:
 
     @property
     def replicates(self) -> int:
-        """The default number of seeds, which can just show a majority. A small version has more."""
+        """The default number of seeds, which just suffices to show a majority. A small version has more."""
         if self.name.endswith(SMALL):
             return 32
         return 12
@@ -116,7 +116,7 @@ _SGD = {"expert_rate": 0.2, "final_rate": 0.2}
 WEAK = 20.0
 STRONG = 100.0
 
-# Telephone, bee, mountain, bear, turtle and tractor, as Appendix A.5 names them. Its numbers are of other classes.
+# Telephone, bee, mountain, bear, turtle and tractor, as Appendix A.5 names them. Its numbers belong to other classes.
 _SIX = (86, 6, 49, 3, 93, 89)
 _DIGITS = (1, 4, 7)
 _SIX_TINY = (20, 50, 83, 145, 168, 179)

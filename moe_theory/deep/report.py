@@ -25,7 +25,7 @@ from moe_theory.verification.verdict import Verdict
 HEIGHTS = {CONTINUAL: 5.2, EDGE: 3.0}  # height of the picture in inches
 SCHEMA = "moe-theory/deep/1"
 BEGIN = (
-    "M: experts, T: rounds; digits are embedded, other data needs --data DIR",
+    "M: experts, T: rounds; digits are embedded, and other data needs --data DIR",
     "to begin: moe-theory deep continual-mnist-small",
 )
 # Column titles of measures, in this order. Measures in `COMPARED` also have a column of differences.
@@ -117,7 +117,7 @@ def magnitudes(summary: Summary) -> tuple[str, str]:
         f"sigma_0 of an element of the normalised mean images across tasks: variance {summary.variance:.3g}, "
         f"deviation {summary.deviation:.3g}",
         f"κ = eta |g|^2 |w_t - w_(t-1)|: median {summary.drive:.3g}, 95 % below {summary.drive_quantile:.3g} (far "
-        "above 10 the first step freezes the router; below 1 it takes many arrivals to specialise)",
+        "above 10 the first step freezes the router, and below 1 it takes many arrivals to specialise)",
     )
 
 

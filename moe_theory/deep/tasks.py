@@ -22,7 +22,7 @@ Source = DataSet | Callable[[], DataSet]  # a data set, or a function that reads
 
 
 class ImageSplit(NamedTuple):
-    """Images of one split. Images of no task come first, then those of class 0, 1, ..., K - 1."""
+    """Images of one split. Images of no task come first, then images of class 0, 1, ..., K - 1."""
 
     pixels: Num[Numbers, "n h w c"]  # bytes, or features as float32
     labels: Int[Numbers, " n"]  # class of each image, or `OTHER`

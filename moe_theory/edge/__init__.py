@@ -1,6 +1,6 @@
 """Mobile edge computing with a Mixture-of-Experts: busy servers as experts.
 
-Under `sibling`, where v = w, a gate step is so small that nothing specialises within the paper's horizon.
+Under `sibling`, signals equal ground truths, and gate steps are too small to specialise within the paper's horizon.
 `orthogonal-signal` is tuned to a gate drive of 1, at which Fig. 3 is reproduced if its error is per coordinate.
 
 Source: H. Li, L. Duan, "Theory of Mixture-of-Experts for Mobile Edge Computing", INFOCOM 2025.

@@ -50,11 +50,11 @@ class State(NamedTuple):
     residuals: Float[Array, "M p"]  # sum over a server's tasks i of w^(m) - w_i
     squared_error: Float[Array, ""]  # sum over all routed tasks i of |w^(m_i) - w_i|^2
     round: Int[Array, ""]  # rounds done, t
-    pending_server: Int[Array, " S"]  # m_i or `FREE`; if every server has its own slots, server 0's come first
+    pending_server: Int[Array, " S"]  # m_i or `FREE`. If every server has its own slots, server 0's come first
     pending_task: Int[Array, " S"]  # task type n_i
     pending_serial: Int[Array, " S"]  # how many tasks were routed before this one
     pending_until: Int[Array, " S"]  # the round at whose start the task is done
-    pending_change: Float[Array, "C p"]  # what (9) adds to the model as it was at routing; C is M, or S with capacity
+    pending_change: Float[Array, "C p"]  # what (9) adds to the model as it was at routing. C is M, or S with capacity
     pending_norm: Annotated[Float[Array, " S"], AT_LEAST_0]  # length |w_t - w_{t-1}| of this change
     pending_input: Float[Array, "S p"]  # stale gate input sum_i X_i
     pending_slopes: Float[Array, "S M"]  # stale derivatives of pi_{m_i} in the gate outputs, (25), (26)
@@ -67,13 +67,13 @@ class Info(NamedTuple):
 
     task: Int[Array, ""]  # n_t
     truth: Float[Array, " p"]  # w_t, the task's own ground truth
-    expert: Int[Array, ""]  # m_t; `DROPPED` if the task went to no server
-    delay: Annotated[Int[Array, ""], AT_LEAST_0]  # d_t of (1), in rounds; 0 if the task went to no server
+    expert: Int[Array, ""]  # m_t, `DROPPED` if the task went to no server
+    delay: Annotated[Int[Array, ""], AT_LEAST_0]  # d_t of (1), in rounds, 0 if the task went to no server
     wait: Annotated[Int[Array, ""], AT_LEAST_0]  # rounds before the server starts on it (`soonest`)
     num_busy: Int[Array, ""]  # servers that the router found at capacity
     num_idle: Int[Array, ""]  # servers that the router found available
     num_completed: Int[Array, ""]  # tasks done at the start of this round
-    completed_task: Int[Array, " S"]  # types of these tasks, by slot; `NONE` elsewhere
+    completed_task: Int[Array, " S"]  # types of these tasks, by slot, `NONE` elsewhere
     completed_change: Annotated[Float[Array, ""], AT_LEAST_0]  # sum of |w_{t} - w_{t-1}| over these tasks
     gate_outputs: Float[Array, " M"]  # h_m, without the perturbation
     gate_probabilities: Annotated[Float[Array, " M"], SHARE]  # softmax pi_m over all servers, idle or not

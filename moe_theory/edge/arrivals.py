@@ -25,7 +25,7 @@ class Arrival(NamedTuple):
     distance: Float[Array, " M"]  # from the user to each server
     perturbation: Float[Array, " M"]  # r_t of (4)
     uniform: Float[Array, " M"]  # independent and uniform on (0, 1), for a policy that needs randomness
-    targets: Float[Array, " s"] | None = None  # y, which servers learn; X' truth by default
+    targets: Float[Array, " s"] | None = None  # y, which servers learn, by default X' truth
 
 
 def draw(

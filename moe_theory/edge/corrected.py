@@ -6,10 +6,9 @@ expert with load L has the expected error g(L) of a single expert after L arriva
 
     E[G_T | loads] = sum_m (L_m / T) g(L_m).
 
-Here g is from `core/single_expert.py`: `generalization_error` and `by_loads`. Delays do not matter, because an expert
-is idle only with its new model. A model in training counts as learned, so this is G with pending tasks completed. Each
-expert holds one task at a time, and T is the number of served tasks. Arguments outside their domains raise
-InvalidValueError.
+`generalization_error` gives g, and `by_loads` the sum. Delays do not matter, because an expert is idle only once it has
+its new model. A model in training counts as learned, so this is G with pending tasks completed. Each expert holds one
+task at a time, and T is the number of served tasks. Arguments outside their domains raise InvalidValueError.
 """
 
 from typing import Annotated
@@ -37,8 +36,8 @@ __dir__ = __all__.copy  # the names that `dir` shows, without imports
 def unserved(max_delay: Size, num_tasks: Size, specialists: Specialists) -> float:
     """Return the probability that a task finds its `specialists` busy, if every delay is `max_delay`.
 
-    They are busy if at least that many of the max_delay - 1 arrivals before are of the same task. For a whole number of
-    specialists this is at least `theory.tail`, and with shorter delays an upper bound.
+    The specialists are busy if at least that many of the previous max_delay - 1 arrivals are of the same task. For a
+    whole number of specialists the result is at least `theory.tail`. With shorter delays it is an upper bound.
 
     Source: replaces the window of Appendix B for Proposition 1 of `edge`.
 
@@ -126,8 +125,8 @@ def given_routes(
 ) -> Float[np.ndarray, "T B"]:
     """Return E[G_t | tasks, routes] once pending tasks are completed, after each round, under any policy.
 
-    It is exact if routes do not depend on the noise in features. Otherwise it is within 2 % of Algorithm 1's mean error
-    at Fig. 3's sizes. Float64, O(T B p^2) for any M.
+    The result is exact if routes do not depend on the noise in features. Otherwise it is within 2 % of Algorithm 1's
+    mean error at Fig. 3's sizes. Float64, O(T B p^2) for any M.
 
     Args:
         truths: of each arrival.
@@ -157,7 +156,7 @@ def proposition_4(
 ) -> Float[Numbers, "*batch"]:
     """Return `theory.proposition_4` without the error between a task and its own arrival, which is 0.
 
-    This is the sum of (34), which is exact for Gaussian columns of X.
+    The result is the sum of (34), which is exact for Gaussian columns of X.
 
     Source: Lemma 9, (34), of `edge`. It replaces Proposition 4, (22).
     Raises: InvalidValueError for loads that do not add up to `round`. If these are traced, the result is NaN.
@@ -188,9 +187,9 @@ def theorem_1(
 ) -> Float[Numbers, "*batch"]:
     """Return an upper bound on E[G_T] under Algorithm 1 in which the tasks of the exploration keep their error.
 
-    As in (22), the error of a task up to T1 is its distance to its expert's last model, and only the errors of later
-    tasks fade to the floor. The bound is 1/T times the sum over m of L_T1 (r^L_T W + (1 - r^L_T) Delta) + (L_T - L_T1)
-    (floor + r^(L_T - L_T1) Delta).
+    As in (22), the error of a task up to T1 is its distance to its expert's last model. Only the errors of later tasks
+    fade to the floor. The bound is 1/T times the sum over m of L_T1 (r^L_T W + (1 - r^L_T) Delta) + (L_T - L_T1) (floor
+    + r^(L_T - L_T1) Delta).
 
     Args:
         explored_loads: the loads at round min(T, T1).

@@ -3,7 +3,7 @@
 The paper allows any distribution on whole rounds between bounds. Each distribution is a pure function for one
 replicate. All bounds and rates are traced parameters, and all delays are clipped to the bounds.
 
-| law | transfer | execution |
+| name | transfer | execution |
 | --- | --- | --- |
 | `uniform` | uniform on the whole rounds between the bounds | the same |
 | `geometric` | the lower bound plus a geometric number of rounds | the same |
@@ -41,7 +41,7 @@ class Trip(NamedTuple):
     least: Int[Array, ""]  # bounds of the delay, in rounds
     most: Int[Array, ""]
     distance: Float[Array, " M"]  # from the user to each server
-    nearest: Int[Array, ""]  # the nearest server m~_t; -1 for an execution
+    nearest: Int[Array, ""]  # the nearest server m~_t, -1 for an execution
     positions: Float[Array, "M 2"]  # of the servers, on the unit square
     uplink: Float[Array, ""]  # duration of the user's uplink, exponential with mean 1
 

@@ -24,7 +24,7 @@ FAILURE = 0.05  # delta of Propositions 1 and 2, which the paper leaves at o(1)
 FIGURE_3_EXPERTS = (10, 30, 50, 70)
 FIGURE_3_ROUNDS = 3000
 ENOUGH = (30, 50, 70)  # the numbers of servers in Fig. 3 that the paper calls sufficient
-PAST_EXPLORATION = (30, 50)  # those whose T1 lies within the run
+PAST_EXPLORATION = (30, 50)  # the numbers whose T1 lies within the run
 MAX_DELAY = 10  # d_u
 
 
@@ -41,7 +41,7 @@ def cell_name(num_experts: int) -> str:
 
 
 class GateObservables(NamedTuple):
-    own_change: Float[Array, ""]  # change of <theta, v_n> / eta at the expert that completed type n; NaN if none
+    own_change: Float[Array, ""]  # change of <theta, v_n> / eta at the expert that completed type n, NaN if none
     others_change: Float[Array, ""]  # the largest such change over the other experts
     gate_size: Float[Array, ""]  # max |theta|_inf
     gate_gap: Float[Array, ""]  # max |theta_m - theta_m'|_inf
@@ -74,7 +74,7 @@ def observe_steps(state: State, info: Info) -> GateObservables:
     is_kind = (jnp.arange(state.pool.signals.shape[0]) == kind)[:, None]
     signal = jnp.sum(jnp.where(is_kind, state.pool.signals, 0), axis=0)
     drives = jnp.sum(state.gate_step * signal[None, :], axis=1)
-    # The expert's row has the opposite sign to all others and, because rows sum to 0, the size of their sum. Changes
+    # The expert's row has the opposite sign to all other rows. Rows sum to 0, so it has the size of their sum. Changes
     # have the opposite sign of these gradients.
     own_drive = jnp.sum(jnp.where(jnp.abs(drives) == jnp.max(jnp.abs(drives)), drives, 0))
     num_experts = info.num_busy + info.num_idle
@@ -183,9 +183,9 @@ AVAILABILITY = Experiment(
 BY_FAILURE = AVAILABILITY.over({f"delta = {failure:g}": failure for failure in FAILURES})
 
 # The limits that the O() statements are about: sigma_0 -> 0 with eta = sigma_0^0.5, as the proof of Proposition 2
-# requires; eta -> 0; and M -> infinity. Runs are in float64, and each cell lasts a quarter longer than its T1. r = o(1)
+# requires, eta -> 0, and M -> infinity. Runs are in float64, and each cell lasts a quarter longer than its T1. r = o(1)
 # of (4) keeps its ratio to one gate step from Fig. 3. All signals keep a length of O(1), even those along the truths,
-# because longer ones need a smaller sigma_0 to behave so. M is what Proposition 1 requires at its d_u and delta.
+# because longer ones reach the limit at smaller sigma_0. M is the number that Proposition 1 requires for d_u and delta.
 SMALL_DELAY = 2
 SMALL_TASKS = 2
 SMALL_EXPERTS = theory.experts_needed(SMALL_DELAY, SMALL_TASKS, FAILURE)
@@ -369,7 +369,7 @@ def expected_history(cells: Sequence[Cell], first: int, count: int, seed: int) -
 
 
 def history(setting: SettingValues) -> Experiment:
-    """Return the first arrivals under uniform routing: simulated as recorded, with expected errors in a setting."""
+    """Return the first arrivals under uniform routing, simulated or, in a setting, with expected errors."""
     dims = dataclasses.replace(HISTORY_DIMS, **setting)
     return Experiment(
         name="history",

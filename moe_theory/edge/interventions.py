@@ -1,7 +1,7 @@
-"""Runs of Algorithm 1 without a supposed cause of a statement's failure, or without the cause that it credits.
+"""Runs of Algorithm 1 without a supposed cause of a statement's failure or a cause that the statement credits.
 
-They use the grids of the limits. With another router, signals are orthogonal and strengths equal, so that each run is
-tested once.
+These runs use the grids of the limits. With another router, signals are orthogonal and strengths equal, so that each
+run is tested once.
 """
 
 import dataclasses

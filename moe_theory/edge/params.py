@@ -10,10 +10,10 @@ A reading sets parameters where the paper leaves a choice open:
 | whether sigma_0, "the variance of elements", is a variance or a deviation | `scale_is_variance` |
 | spread of truths inside a cluster, O(sigma_0^2) in (6) | `cluster_spread`: sigma_0^2 / 12^(1/2) an entry |
 | the noise r = o(1) of (4) | `perturbation_scale` |
-| laws of the delays in Fig. 3, of which only d_u = 10 is given | the laws of `delays` and their bounds |
-| whether a completed task moves the gates in its own round, or in the next as (13) has it | `gate_lag` |
+| distributions of the delays in Fig. 3, of which only d_u = 10 is given | those in `delays`, with bounds |
+| whether a completed task moves the gates in its own round, or in the next as in (13) | `gate_lag` |
 
-The outcome depends on `gate_drive`, how far one gate step moves a gate output.
+The outcome depends on `gate_drive`, which is how far one gate step moves a gate output.
 """
 
 import dataclasses
@@ -76,8 +76,8 @@ class Dims:
     num_tasks: Size  # N, task types: the clusters of ground truths
     num_features: Size  # p
     num_samples: Size  # s, the signal's column included
-    max_delay: Size | None = None  # d_u, the largest total delay of a task, in rounds; None: any
-    max_capacity: Size = 1  # most tasks that one server may work on at once; the paper's is 1
+    max_delay: Size | None = None  # d_u, the largest total delay of a task, in rounds, or None for any
+    max_capacity: Size = 1  # most tasks that one server may work on at once. The paper's is 1
     when_busy: str = "drop"  # what happens to a task that finds all servers busy: a key of `WHEN_BUSY`
     max_waiting: Annotated[int, constraints.Whole(0, LONGEST_QUEUE)] = 0  # length of a server's queue
 

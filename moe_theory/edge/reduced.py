@@ -1,9 +1,9 @@
 """Algorithm 1 reduced to gates and models' expected distances to task types (`core/expected.py`).
 
 Tasks are drawn, routed, delayed and dropped, and gates take their stale steps, as in Algorithm 1. The spread of ground
-truths inside a cluster is averaged. The model replaces distances by their means, also inside the root of the locality
-loss and in squares. It ignores what routes reveal about distances, and what models or signals reveal about the spread
-of learned tasks.
+truths inside a cluster is averaged. The model replaces distances by their means, even in squares and in the root of the
+locality loss. It ignores what routes reveal about distances, and what models or signals reveal about the spread of
+learned tasks.
 """
 
 import functools
@@ -33,7 +33,7 @@ class State(NamedTuple):
     execution_delay: Int[Array, " M"]  # d^ex, in rounds
     errors: Float[Array, "M N"]  # e, expected squared distances of models to the task types' truths
     projections: Float[Array, "M N"]  # a, expected inner products of models and unit signals
-    arrivals: Float[Array, "M N"]  # how often a server had a task type
+    arrivals: Float[Array, "M N"]  # how often a server learned a task type
     gates: Float[Array, "M p"]  # gating parameters theta^(m), as the router last saw them
     gate_step: Float[Array, "M p"]  # summed gradients of the tasks completed last: the router's next step
     busy_until: Int[Array, " M"]  # the first round in which each server can take another task
@@ -61,8 +61,8 @@ def system(
     """Return the reduced model as a `System`, with the `Params` and arguments of `edge.system`.
 
     Source: Algorithm 1 of `edge`, with `core/expected.py`.
-    Raises: InvalidValueError if servers hold several tasks, or if `policy` is no function. Its `init` raises the same
-        errors as that of `edge.system`.
+    Raises: InvalidValueError if servers hold several tasks, or if `policy` is no function. Its `init` raises the errors
+        of `edge.system`'s `init`.
 
     Examples:
         >>> import moe_theory as mt

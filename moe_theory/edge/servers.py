@@ -25,7 +25,7 @@ class Assignment(NamedTuple):
     server: Int[Array, ""]  # m_t, or `DROPPED`
     mask: Bool[Array, " M"]  # `server` as a one-hot row
     slot: Bool[Array, " S"]  # the slot that the task takes, one-hot
-    delay: Int[Array, ""]  # d_t of (1), in rounds; 0 without a server
+    delay: Int[Array, ""]  # d_t of (1), in rounds, 0 without a server
     wait: Int[Array, ""]  # rounds before the server starts on it
     until: Int[Array, ""]  # the round at whose start the task is done
     is_blind: Bool[Array, ""]  # whether the best score is NaN
@@ -189,8 +189,8 @@ def one_task_each(fit: Fit, locality: Locality | None = None) -> Servers:
 def move_models(state: Any, move: Float[Array, "M p"]) -> Any:
     """Return the state after servers' models have moved (9).
 
-    If a server's model moves by D, its c tasks' residuals sum to u' = u + c D in place of u, and their squares change
-    by D.(u + u').
+    Let a server's c tasks have residuals with the sum u, and let its model move by D. Then the sum becomes u' = u + c
+    D, and the sum of squares changes by D.(u + u').
 
     Source: Eqs. (9), (10), (20) of `edge`.
     """

@@ -1,7 +1,7 @@
 """Servers of `edge` that hold several tasks: footnote 1, and queues at the servers (`soonest`).
 
-A server completes its tasks in the order of their ends, and of their routing on ties. Each starts from the model that
-the task before left.
+A server completes its tasks in the order of their ends. Ties go by the order of routing. Each task starts from the
+model that the previous task left.
 """
 
 from typing import Any, NamedTuple

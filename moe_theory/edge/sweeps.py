@@ -57,7 +57,7 @@ SWEEPABLE = Sweepable(
         ),
         Observable(
             "generalization_error_flushed",
-            "G_t once the tasks under way are completed, squared model distance",
+            "G_t once the pending tasks are completed, squared model distance",
             lambda state, info: info.generalization_error_flushed,
         ),
         Observable("delay", "d_t of the task routed, in rounds (1)", lambda state, info: info.delay),
@@ -65,11 +65,11 @@ SWEEPABLE = Sweepable(
         Observable("num_busy", "servers that the router found busy", lambda state, info: info.num_busy),
         Observable("dropped", "tasks lost so far because no server was idle", lambda state, info: state.dropped),
         Observable(
-            "misrouted", "tasks so far at a specialist of another kind (15)", lambda state, info: state.misrouted
+            "misrouted", "tasks so far at a specialist of another task type (15)", lambda state, info: state.misrouted
         ),
-        Observable("num_specialists", "servers that specialise in the kind", lambda state, info: info.num_specialists),
-        Observable("task", "n_t, the kind of the task that arrived", lambda state, info: info.task),
-        Observable("expert", "m_t, the server; below 0 if none took the task", lambda state, info: info.expert),
+        Observable("num_specialists", "servers specialised in this type", lambda state, info: info.num_specialists),
+        Observable("task", "n_t, the type of the task that arrived", lambda state, info: info.task),
+        Observable("expert", "m_t, the server, below 0 if none took the task", lambda state, info: info.expert),
         Observable("loads", "L_t(m), tasks routed to a server", lambda state, info: state.visits, PER_EXPERT),
         Observable("gate_outputs", "h_m without the perturbation", lambda state, info: info.gate_outputs, PER_EXPERT),
     ),

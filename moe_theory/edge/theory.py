@@ -70,7 +70,7 @@ def specialists_needed(max_delay: Size, num_tasks: Size, failure: Failure, quant
         small `failure` even after rounding up.
     - `binomial`: the smallest integer k with P(A_n > k) < failure.
 
-    If A_n <= M_th, at most M_th - 1 experts are busy when a task arrives, as the window ends there. Proposition 1 is
+    If A_n <= M_th, at most M_th - 1 experts are busy when a task arrives, because it ends the window. Proposition 1 is
     about the larger probability of `corrected.unserved`.
 
     Source: Proposition 1, (16), and Appendix B of `edge`.
@@ -148,7 +148,7 @@ def exploration_rounds(
 ) -> Int[Numbers, "*batch"]:
     """Return T1 = d_u + ceil(eta^-1 sigma_0^-1/2 M ln(M / failure)), the last round of the exploration stage.
 
-    It is rounded as in `core.linear.ceil_to_rounds`, at most `MAX_ROUNDS`.
+    T1 is rounded as in `core.linear.ceil_to_rounds`, at most `MAX_ROUNDS`.
 
     Source: Proposition 2 and Appendix C of `edge`.
 
@@ -169,7 +169,7 @@ def proposition_4(
 ) -> Float[Numbers, "*batch"]:
     """Return E[G_T] under routing that ignores the task, for realised `loads` L_T^(m) after `round` = T tasks.
 
-    It tends to the task gap as all loads grow, and experts without arrivals add nothing.
+    The error tends to the task gap as all loads grow. Experts without arrivals add nothing.
 
     Source: Proposition 4, (22), of `edge`.
     Raises: InvalidValueError for loads that do not add up to `round`, as with dropped tasks or top-2 routing. If
@@ -200,7 +200,7 @@ def theorem_1(
 ) -> Float[Numbers, "*batch"]:
     """Return an upper bound on E[G_T] under Algorithm 1, for realised `loads` L_T^(m) after `round` = T tasks.
 
-    Every task's error fades with r^(L_T - L_T1), and experts without arrivals add nothing.
+    Every task's error fades with r^(L_T - L_T1). Experts without arrivals add nothing.
 
     Args:
         explored_loads: the loads at round min(T, T1).

@@ -1,9 +1,9 @@
 """Generalization of sparse Mixture-of-Experts: classifiers, their capacity, and bounds.
 
 In the tier `generalization:exact` gaps have closed forms, and true risks are 1/2 because labels are independent of the
-inputs. `generalization:learned` trains classifiers, whose gap is a lower bound on the largest gap and so refutes no
-bound by itself. `corrected` has corrections of Theorem 1. They are also tested where one of their three terms is nearly
-tight.
+inputs. `generalization:learned` trains classifiers. Their gap is a lower bound on the largest gap, so it can refute a
+bound but not confirm one. `corrected` has corrections of Theorem 1. They are also tested where one of their three terms
+is nearly tight.
 
 Source: J. Zhao, P. Wang, Z. Wang, "Generalization Error Analysis for Sparse Mixture-of-Experts", 2024.
 """

@@ -58,9 +58,9 @@ class Setting:
     delta: float = 0.05  # the probability with which a bound may fail
     router: str = LINEAR  # one of ROUTERS
     expert_widths: tuple[int, ...] = ()  # hidden units of expert networks, layer by layer
-    num_weights: int | None = None  # of a classifier of which nothing else is known; by default sizes decide
+    num_weights: int | None = None  # of a classifier of which nothing else is known. By default sizes decide
     bits: int = 32  # bits that store one weight
-    training_error: float | None = None  # mean loss on the samples; if given, bounds are on the risk
+    training_error: float | None = None  # mean loss on the samples. If given, bounds are on the risk
     code_bits: int | None = None  # length of a prefix-free code of the trained weights
 
     def __post_init__(self) -> None:
@@ -104,7 +104,7 @@ class Form(NamedTuple):
     name: str
     at: Callable[[int], float]  # the bound at m samples
     needs: tuple[str, ...]  # its hypotheses, from LOSS to ERROR
-    dimension: str = ""  # reading of the d_N that it uses: a key of DIMENSIONS, or BOTH; empty if it uses none
+    dimension: str = ""  # reading of the d_N that it uses: a key of DIMENSIONS, or BOTH, empty if it uses none
     natarajan: float | None = None  # d_N
     status: str = HOLDS  # of the statement in general: HOLDS, CONDITIONAL or REFUTED
     rests_on: tuple[str, ...] = ()  # what it assumes: LEMMA_3
@@ -119,9 +119,9 @@ class Form(NamedTuple):
 
 class EvaluatedBound(NamedTuple):
     form: Form
-    value: float  # at the setting's m; dimensionless, infinite where it overflows
+    value: float  # at the setting's m, dimensionless, infinite where it overflows
     is_informative: bool  # below 1
-    smallest_num_samples: int | None  # smallest m at which it is informative; None if there is none up to 2^62
+    smallest_num_samples: int | None  # smallest m at which it is informative, None if there is none up to 2^62
     is_best: bool  # whether it is the smallest of those that hold unconditionally
 
 
@@ -329,7 +329,7 @@ def _check_numbers(setting: Setting) -> None:
     values = {name: value for name, value in dataclasses.asdict(setting).items() if value is not None}
     counts = ("num_experts", "num_active", "num_samples", "num_features", "expert_widths", "num_weights", "bits")
     amounts = ("expert_norm", "router_norm", "feature_norm", "lipschitz")
-    whole = Whole(1, theory.MOST_SAMPLES, "no bound is looked for beyond 2^62")
+    whole = Whole(1, theory.MOST_SAMPLES, "bounds are computed only up to 2^62")
     require(whole, **{name: values[name] for name in counts if name in values})
     require_active(setting.num_experts, setting.num_active)
     require(NonNegative, **{name: values[name] for name in amounts if name in values})

@@ -6,9 +6,9 @@ samples. Then P(kl(q, p) >= x) <= exp(-m x) (Hoeffding 1963, Theorem 1), where k
 log((1 - q)/(1 - p)). With x(h) = (L(h) log 2 + log(1/delta)) / m the failures of all models sum to at most delta. So
 with probability 1 - delta the trained model has kl(q, p) < x(h), and p is below the largest number that satisfies this.
 
-The code describes all that training chose. Its length is n log2 r bits for n weights with r levels that were fixed
-before. For any weights it is 8 times the number of bytes after compression by zlib. A choice among N ways after seeing
-the samples costs log2 N bits more.
+The code describes everything that training chose. Its length is n log2 r bits for n weights with r levels that were
+fixed before. For any weights it is 8 times the number of bytes after compression by zlib. A choice among N ways after
+seeing the samples costs log2 N bits more.
 """
 
 import math

@@ -12,24 +12,24 @@ NumSamples = Annotated[
 ]
 NumFeatures = Annotated[int, Option("d, entries of an input.", ("--features", "--num-features"))]
 ExpertNorm = Annotated[
-    float, Option("B: |w| <= B for each linear expert; the Frobenius norm of each layer of expert networks.")
+    float, Option("B: |w| <= B for each linear expert, and the Frobenius norm of each layer of expert networks.")
 ]
 RouterNorm = Annotated[
     float,
     Option(
-        "W: |v| <= W for each row of a linear router, or of a network's last layer, whose others have it as "
-        "Frobenius norm."
+        "W: |v| <= W for each row of a linear router or of a network's last layer. It is the Frobenius norm of the "
+        "network's other layers."
     ),
 ]
 FeatureNorm = Annotated[float, Option("c: |x| <= c for each input.")]
 Lipschitz = Annotated[
-    float, Option("C, of the loss in the model's output; such as 0.5 for the ramp loss clip((1 - y f)/2, 0, 1).")
+    float, Option("C, Lipschitz constant of the loss, such as 0.5 for the ramp loss clip((1 - y f)/2, 0, 1).")
 ]
 Delta = Annotated[float, Option("Probability with which each bound may fail.")]
 ExpertWidths = Annotated[
     tuple[int, ...],
     Option(
-        "Hidden units of expert networks (ReLU, no biases); one a layer, with commas between.",
+        "Hidden units of expert networks (ReLU, no biases): one number per layer, separated by commas.",
         ("--expert-widths", "--expert-width"),
         metavar="INTEGER",
     ),
@@ -41,9 +41,9 @@ CodeBits = Annotated[
     int | None, Option("Length of a prefix-free code of the trained weights, such as 8 times their bytes under zlib.")
 ]
 NumWeights = Annotated[
-    int | None, Option("All weights of a classifier of which nothing else is assumed, such as 46.7e9.", ("--weights",))
+    int | None, Option("Number of weights of a classifier without other assumptions, such as 46.7e9.", ("--weights",))
 ]
-Bits = Annotated[int, Option("That a weight is stored in.")]
+Bits = Annotated[int, Option("Number of bits in which each weight is stored.")]
 Bounds = Annotated[
     Document,
     Option(
@@ -70,11 +70,11 @@ def bound(
     num_weights: NumWeights = None,
     bits: Bits = 32,
 ) -> Bounds:
-    """Bounds on a sparse MoE's generalization error.
+    """Compute bounds on a sparse MoE's generalization error.
 
-    Of each bound: its value, whether it is informative (the loss is in [0, 1], so a bound of 1 or more says nothing),
-    from how many samples on, whether it holds or is refuted, and its hypotheses. Experts and router are linear by
-    default. With --training-error the bounds are on the risk of a trained model. A router that is fixed:
+    Prints the value of each bound, whether the bound holds or is refuted, and its hypotheses. The loss is in [0, 1], so
+    a bound is informative below 1. The table gives the number of samples that this needs. Experts and router are linear
+    by default. With --training-error the bounds are on the risk of a trained model. For a fixed router use
     `generalization.bound` in Python.
 
     Examples:
@@ -106,5 +106,5 @@ def bound(
     if num_samples is None:
         notes = [f"m = {calculator.Setting.num_samples:,} is the default of --samples."]
     if setting.num_weights is not None:
-        notes.append("T, k and d play no part in bounds on weights of which nothing else is known.")
+        notes.append("Bounds on weights of which nothing else is known do not depend on T, k and d.")
     return report.document(setting, bounds, notes)

@@ -4,25 +4,25 @@ R_S(F) = E_sigma sup_f (1/m) sum_i sigma_i f(x_i) over independent fair signs si
 mean over samples.
 
 A class shatters points if two functions f_0, f_1 differ at each of them, and members make every choice of "as f_0" or
-"as f_1" at each point (Definition 3). d_N is the most points shattered. Under the reading "mask-dimension" labels are
-the masks of the active experts, under "router-dimension" the gates a(x).
+"as f_1" at each point (Definition 3). d_N is the largest number of shattered points. Under the reading "mask-dimension"
+labels are the masks of the active experts, under "router-dimension" the gates a(x).
 
 Everything is float64 on the host.
 
 Natarajan dimensions d_N of top-k routers:
 
 "linear", masks: D = (T - 1) d.
-1. Adding one vector to all rows v_j changes neither mask nor gates, so v_T = 0 loses no router: D parameters.
+1. Adding one vector to all rows v_j changes neither mask nor gates, so set v_T = 0. D parameters remain.
 2. A mask is the set J of k experts with the largest sum_{j in J} v_j.x, ties to low indices.
 3. Let f_0, f_1 shatter n points, and name the two masks at each point so that a tie goes to f_0's. The sign, {>= 0} or
    {< 0}, of a linear form in the parameters decides which mask a router gives there, and all 2^n combinations of signs
    occur. But n linear forms in D parameters show at most sum_{i<=D} binom(n, i) of them (Sauer, Shelah), so n <= D
    (Shalev-Shwartz & Ben-David, Theorem 29.7). At T = 2 these are all halfspaces through 0: d_N = d.
 "linear", whole router, k = T >= 2: d exactly.
-1. d independent points: any logits at each are V x_i for some V, so each can have any gates.
-2. n > d points: sum_i alpha_i x_i = 0 with, say, alpha_1 not 0. Log ratios of gates log(a_j/a_T) = (v_j - v_T).x are
+1. At d independent points x_i, some V gives any logits V x_i, so each point can have any gates.
+2. At n > d points, sum_i alpha_i x_i = 0 with, say, alpha_1 not 0. Log ratios of gates log(a_j/a_T) = (v_j - v_T).x are
    linear in x, so the ratios at x_1 follow from the other points. But a shattering class has two routers that agree at
-   all points but x_1.
+   all points except x_1.
 "linear", whole router, k < T: D = (T - 1) d again.
 1. Of n shattered points let f_0, f_1 have the same mask at n_2. At each of these the log ratio of some two active
    experts, a linear form in the parameters, differs between f_0 and f_1. The n_2 forms are independent. Otherwise two
@@ -30,9 +30,9 @@ Natarajan dimensions d_N of top-k routers:
 2. Fix f_0 at these n_2. An affine space of D - n_2 parameters remains, whose routers still show all 2^{n_1} choices at
    the other n_1 points. Signs {>= 0, < 0} of n_1 affine forms in r parameters number at most sum_{i<=r} binom(n_1, i),
    the cells that n_1 hyperplanes cut, so n_1 <= D - n_2.
-For d >= 2 and 2 <= k <= T routers shatter (T - k + 1) d points, so at k = 2 this bound too is exact. Let k - 1 experts
-be active in a half-space and each of the others, there, in a cone. Small changes of a cone's row set freely the log
-ratios of its expert to those k - 1 at d independent points in it, and change no other gate.
+For d >= 2 and 2 <= k <= T routers shatter (T - k + 1) d points. So this bound is exact at k = 2. Let k - 1 experts be
+active in a half-space, and each other expert in a cone inside it. Small changes of a cone's row freely set the log
+ratios of its expert to those k - 1 at d independent points in the cone, and change no other gate.
 
 Examples:
     >>> from moe_theory.generalization import complexity
@@ -52,7 +52,7 @@ from moe_theory.core.errors import InvalidValueError, unknown_name
 from moe_theory.generalization.model import READINGS
 from moe_theory.generalization.theory import lemma_2
 
-ROUTERS = ("fixed", "linear", "network", "free")  # one function; rows v_j; a ReLU network; every function there is
+ROUTERS = ("fixed", "linear", "network", "free")  # one function, rows v_j, a ReLU network, or every function
 
 
 def constants(num_samples: int) -> float:

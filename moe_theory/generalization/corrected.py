@@ -71,8 +71,8 @@ def uniform(
 ) -> Real:
     """Return a bound on sup_f |L_S(f) - L_D(f)| that fails with probability at most delta.
 
-    It is 2 C rho + 2 sqrt(log Gamma / (2m)) + sqrt(log(2/delta) / (2m)), by McDiarmid, symmetrization, Massart's lemma
-    over masks, and contraction.
+    The bound is 2 C rho + 2 sqrt(log Gamma / (2m)) + sqrt(log(2/delta) / (2m)), by McDiarmid, symmetrization, Massart's
+    lemma over masks, and contraction.
 
     Args:
         complexity: rho, at least R_S(F|mu) for every mask pattern of every sample.
@@ -93,9 +93,9 @@ def _spread(log_count: Real, num_samples: Real, delta: Real) -> np.ndarray:
 def log_mask_patterns(num_experts: Counts, num_active: Active, num_samples: Counts, num_features: Counts) -> Real:
     """Return log Gamma(m) for the top-k mask patterns that linear routers can give m inputs with d features.
 
-    For N >= D it is (T-1) d log(e m T / (2d)), by which Sauer and Shelah count the signs of the N = m T(T-1)/2
-    differences of logits, which are linear in D = (T-1) d parameters. It is at most m log binom(T, k), and 0 at k = T.
-    Ties go to the lower index.
+    For N >= D it is (T-1) d log(e m T / (2d)). By Sauer and Shelah, this counts the signs of the N = m T(T-1)/2
+    differences of logits, which are linear in D = (T-1) d parameters. The result is at most m log binom(T, k), and 0 at
+    k = T. Ties go to the lower index.
 
     Source: replaces Eq. (16). Derivation in `proofs/remark_masks.py`.
     """
@@ -118,7 +118,7 @@ def fixed_router_complexity(
 ) -> Real:
     """Return B c sqrt(T A / m), a bound on R_S(F|a) for a given router a, where A is the sample mean of |a(x_i)|^2.
 
-    With k active experts 1/k <= A <= 1. It is at most B c, as a(x) is a convex combination.
+    With k active experts 1/k <= A <= 1. The bound is at most B c, as a(x) is a convex combination.
 
     Source: replaces Eqs. (29) to (32) for a given router. Derivation in `proofs/fixed_router.py`.
     """
@@ -149,8 +149,8 @@ def product_complexity(
 ) -> Real:
     """Return rho for k = 1: B c sqrt(min(T, m) / m).
 
-    Given the mask, F|mu is a product of T balls, each on its own inputs. Orthogonal inputs, the same number in each,
-    attain the bound, so the factor sqrt(T) is necessary.
+    Given the mask, F|mu is a product of T balls, each on its own inputs. Orthogonal inputs, with the same number for
+    each ball, attain the bound. So the factor sqrt(T) is necessary.
 
     Source: replaces Eqs. (29) to (32) at k = 1. Derivation in `proofs/fixed_router.py`.
     """
@@ -172,12 +172,12 @@ def lipschitz_complexity(
     Here H = B c sqrt(k T/m) and G = W c sqrt(k T/m). Given the mask, an output is phi(h, g) = sum_j softmax(g)_j h_j
     over the outputs h, within +-B c, and logits g of the selected experts.
     1. Its gradient in h is the softmax a, of norm at most 1. In g it is a_j (h_j - phi), whose square norm is at most
-       (B c)^2 / 2: for h_j = +-B c with weight p on the + side it is at most 2 p^2 (1 - p)^2 (2 B c)^2, largest at p =
-       1/2, and the square norm is convex in each h_j.
+       (B c)^2 / 2. It is convex in each h_j, so it is largest for h_j = +-B c. With weight p on the + side it is then
+       at most 2 p^2 (1 - p)^2 (2 B c)^2, largest at p = 1/2.
     2. In the coordinates (s h, t g), phi then has the Lipschitz constant sqrt(1/s^2 + (B c)^2 / (2 t^2)). By Maurer's
-       vector contraction (2016) R_S(F|mu) <= sqrt(2) sqrt(1/s^2 + (B c)^2 / (2 t^2)) (s H' + t G') with H' = E sup
-       (1/m) sum_ij sigma_ij w_j.x_i over selected pairs <= (B c/m) sum_j sqrt(n_j) with sum_j n_j = k m, so H' <= B c
-       sqrt(k min(T, k m) / m), and G' the same with W.
+       vector contraction (2016) R_S(F|mu) <= sqrt(2) sqrt(1/s^2 + (B c)^2 / (2 t^2)) (s H' + t G'). Here H' = E sup
+       (1/m) sum_ij sigma_ij w_j.x_i over selected pairs <= (B c/m) sum_j sqrt(n_j) with sum_j n_j = k m. So H' <= B c
+       sqrt(k min(T, k m) / m). G' is the same with W.
     3. The least over s and t is (H'^(2/3) + (B c G' / sqrt(2))^(2/3))^(3/2), by Hoelder. At k = 1 the gates are 1, and
     `product_complexity` follows without the factor sqrt(2). The result is at most B c, because outputs are convex
     combinations.
@@ -206,8 +206,8 @@ def _gated_complexity(
 def relu_capacity(layer_norms: LayerNorms, feature_norm: Amount = 1.0) -> float:
     """Return A with R_S <= A / sqrt(n) on any n inputs |x| <= c.
 
-    A is c prod_l F_l (sqrt(2 log(2) L) + 1), and c F for one layer. The networks have ReLUs, no biases, one output, and
-    L layers with Frobenius norms of at most F_l. This is Theorem 1 of N. Golowich, A. Rakhlin, O. Shamir,
+    The value A is c prod_l F_l (sqrt(2 log(2) L) + 1), and c F for one layer. The networks have ReLUs, no biases, one
+    output, and L layers with Frobenius norms of at most F_l. This is Theorem 1 of N. Golowich, A. Rakhlin, O. Shamir,
     "Size-independent sample complexity of neural networks" (2018).
 
     Source: replaces Lemma 3, which has no logarithms.
@@ -228,10 +228,10 @@ def network_complexity(
 ) -> Real:
     """Return rho for any k and ReLU networks as experts and router, by their layers' Frobenius norms.
 
-    It is `lipschitz_complexity` with `relu_capacity` in place of B c and W c, and outputs within +-c prod_l F_l. Steps
-    1 and 2 there need nothing else. The norm of the router's last layer is that of one row, for one logit. The gates of
-    a given router (no `router_norms`) are in [0, 1] and multiply signs, which does not raise a complexity
-    (contraction): A sqrt(k min(T, k m) / m).
+    The result is `lipschitz_complexity` with `relu_capacity` in place of B c and W c, and outputs within +-c prod_l
+    F_l. Steps 1 and 2 there need nothing else. The norm of the router's last layer is the norm of one row, for one
+    logit. The gates of a given router (no `router_norms`) are in [0, 1] and multiply signs, which does not raise a
+    complexity (contraction): A sqrt(k min(T, k m) / m).
 
     Source: replaces Eqs. (29) to (32) for networks.
     """
@@ -251,11 +251,11 @@ def log_network_patterns(
 ) -> float:
     """Return log Gamma(m) for a ReLU network as the router, without biases and with hidden layers of these widths.
 
-    Its logits are polynomials in the weights where the signs of all units before them are known. Layer by layer, of the
-    m n_i inputs to the units of layer i, polynomials of degree i in the w_i weights up to there, at most 2 (2 e m n_i i
-    / w_i)^(w_i) patterns of signs occur (Bartlett, Harvey, Liaw, Mehrabian 2019, Lemma 17), or 2^(m n_i). After the
-    last layer these are the signs of the m T (T - 1) / 2 differences of logits, which decide the mask. The patterns of
-    all layers multiply, to at most m log binom(T, k), and to 0 at k = T.
+    If the signs of all earlier units are known, the m n_i inputs to the units of layer i are polynomials of degree i in
+    the w_i weights up to this layer. So their signs have at most 2 (2 e m n_i i / w_i)^(w_i) patterns (Bartlett,
+    Harvey, Liaw, Mehrabian 2019, Lemma 17), or 2^(m n_i). After the last layer, the signs of the m T (T - 1) / 2
+    differences of logits decide the mask. The patterns of all layers multiply. The result is at most m log binom(T, k),
+    and 0 at k = T.
 
     Source: replaces Eq. (16) with Lemma 2.
     """
@@ -278,8 +278,8 @@ def log_network_patterns(
 def stored(num_weights: Counts, bits: Counts, num_samples: Counts, delta: Deltas = 0.05) -> Real:
     """Return sqrt((p b log 2 + log(2/delta)) / (2m)), a bound for any classifier that stores p weights in b bits each.
 
-    There are 2^(p b) such classifiers, and for each |L_S - L_D| >= x has probability at most 2 exp(-2 m x^2)
-    (Hoeffding). This needs only independent samples and a loss in [0, 1].
+    There are 2^(p b) such classifiers. For each of them |L_S - L_D| >= x has probability at most 2 exp(-2 m x^2)
+    (Hoeffding). The bound needs only independent samples and a loss in [0, 1].
 
     Source: replaces Eq. (8) and (9) for experts and routers of any kind.
     """
@@ -334,7 +334,7 @@ def covering(
 class LinearBounds(NamedTuple):
     """Each form of the bound for linear experts and a linear router, and the smallest of them."""
 
-    product: float  # k = 1 (`product_complexity`); NaN elsewhere
+    product: float  # k = 1 (`product_complexity`), NaN elsewhere
     lipschitz: float
     covering: float
     best: float
@@ -354,7 +354,7 @@ def bounds(
 ) -> LinearBounds:
     """Return all forms of the bound for this class.
 
-    Each fails with probability at most delta, as does the smallest, because the sample does not decide which one it is.
+    Each bound fails with probability at most delta. So does the smallest: the sample does not decide which it is.
 
     Source: `uniform` with each complexity, and `covering`.
     """

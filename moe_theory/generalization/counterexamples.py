@@ -1,8 +1,8 @@
 """A class of sparse MoE whose gap exceeds Theorem 1's bound far more often than delta.
 
 Theorem 1 bounds sup_f |L_S(f) - L_D(f)| with probability 1 - delta. The loss here is the ramp, clip((1 - y f)/2, 0, 1),
-1/2-Lipschitz and in [0, 1]. y = +1 or -1 is a fair coin, independent of x. So L_D(f) = E_x [l(1, f(x)) + l(-1, f(x))] /
-2 = 1/2 exactly for every f. `instances` has further classes, which `moe-theory verify generalization.theorem-1` tests.
+1/2-Lipschitz and in [0, 1]. The label y = +1 or -1 is a fair coin, independent of x. So L_D(f) = E_x [l(1, f(x)) +
+l(-1, f(x))] / 2 = 1/2 exactly for every f. `moe-theory verify generalization.theorem-1` tests more classes.
 """
 
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from moe_theory.core.system import simulate_batch
 from moe_theory.generalization import complexity, instances, theory
 from moe_theory.generalization.model import LIPSCHITZ, Dims, Params
 
-GRANTED = 1.0  # d_N in the bound; in fact a class of one router has 0
+GRANTED = 1.0  # d_N in the bound, although a class of one router has d_N = 0
 ERROR = 0.05  # error probability of the intervals of frequencies
 
 
@@ -37,8 +37,8 @@ def fixed_router(
 ) -> Counterexample:
     """Return a counterexample under both readings of d_N: one router, k = 1, two experts.
 
-    x is uniform on [0, 1], the router sends it to the expert floor(T x), and H has the constants +1 and -1. The best f
-    takes the majority in each cell, so the gap is sum_j |S_j| / (2m), where S_j is the sum of the labels in cell j.
+    An input x is uniform on [0, 1]. The router sends it to the expert floor(T x). H has the constants +1 and -1. The
+    best f takes the majority in each cell. So the gap is sum_j |S_j| / (2m) with the sums S_j of labels in cells j.
 
     The bound uses the exact R_m(H) = E|S| / m for the sum S of m signs. A single router has d_N = 0 under both
     readings, but the bound uses the larger `GRANTED`.

@@ -25,14 +25,14 @@ DATA = (RANDOM_LABELS, TEACHER, DIGITS)
 DIGITS_PIXELS = 64
 POPULATION_SIZE = 2048  # inputs of the teacher's population
 TEACHER_EXPERTS = 4
-TEACHER_NORM = 8.0  # W of the teacher's router; any positive number gives the same routes, because one expert is active
+TEACHER_NORM = 8.0  # W of the teacher's router. Any positive number gives the same routes, because one expert is active
 
 
 class Sample(NamedTuple):
     """Labelled inputs, padded with zeros to `Dims.max_samples`."""
 
     features: Float[Array, "m d"]  # |x| <= 1
-    labels: Float[Array, " m"]  # -1 or 1; 0 where there is no sample
+    labels: Float[Array, " m"]  # -1 or 1, 0 where there is no sample
     is_drawn: Bool[Array, " m"]  # the first `Params.num_samples`
 
 
@@ -102,7 +102,7 @@ def true_risk(
 ) -> Float[Array, ""]:
     """Return the exact L_D(f) of the ramp loss, as a mean over the population and its labels.
 
-    It is 1/2 for random labels, as (l(1, f) + l(-1, f))/2 = 1/2 for every f.
+    The risk is 1/2 for random labels, as (l(1, f) + l(-1, f))/2 = 1/2 for every f.
     """
     dtype = weights.experts[0].dtype
     if data == RANDOM_LABELS:

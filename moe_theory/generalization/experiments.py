@@ -275,7 +275,7 @@ def learned_gap(num_experts: int, num_samples: float, share: float = 1.0) -> flo
     experts, of norm `share` sqrt(m/T), see one of m^3 orthonormal vectors at random. Two of m inputs have the same one
     with probability at most 1 / (2m).
     """
-    counts = np.array([num_samples / num_experts])  # in one cell; all cells are equal
+    counts = np.array([num_samples / num_experts])  # in one cell. All cells are equal
     return float(num_experts * instances.ball_gap(counts, share**2 * counts[0], np.float64(num_samples)))
 
 

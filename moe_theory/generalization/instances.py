@@ -69,7 +69,7 @@ class Cells(NamedTuple):
 
 
 class Gap(NamedTuple):
-    gap: Float[Array, ""]  # sup_f |L_S - L_D|; for `lone_points` sup_f |L_S - L_S'| over all masks
+    gap: Float[Array, ""]  # sup_f |L_S - L_D|, for `lone_points` sup_f |L_S - L_S'| over all masks
 
 
 class Coin(NamedTuple):
@@ -205,7 +205,7 @@ def linear_router(dims: Dims, key: Key[Array, ""], params: Params) -> Capacity:
     """Return linear experts in a ball and a linear router, with their exact capacity for a sample's signs.
 
     Inputs are uniform on the unit sphere, and router rows on the sphere of radius W. Each expert points along its own
-    sum, so that sup over |w_j| <= B of (1/m) sum_i sigma_i sum_j a_j(x_i) w_j.x_i is (B/m) sum_j |sum_i sigma_i
+    sum. So the supremum over |w_j| <= B of (1/m) sum_i sigma_i sum_j a_j(x_i) w_j.x_i is (B/m) sum_j |sum_i sigma_i
     a_j(x_i) x_i|.
     """
     inputs, rows = draws(normals, key, (dims.max_samples, dims.num_features), (dims.max_experts, dims.num_features))
@@ -239,7 +239,7 @@ class Complexities(NamedTuple):
 
 class ClassCapacity(NamedTuple):
     log_growth: Float[Array, " n"]  # log of the largest number of labelings of 1, ..., n of the points
-    natarajan: Float[Array, ""]  # the Natarajan dimension; 0 for a single function
+    natarajan: Float[Array, ""]  # the Natarajan dimension, 0 for a single function
 
 
 class Growth(NamedTuple):

@@ -75,8 +75,8 @@ class Dims:
     max_experts: Size  # largest number of experts T
     num_features: Size  # d, entries of an input
     max_samples: Size  # largest number of samples m
-    expert_width: SizeOrZero = 0  # hidden units of an expert network; 0 for a linear expert
-    router_width: SizeOrZero = 0  # hidden units of the router network; 0 for a linear router
+    expert_width: SizeOrZero = 0  # hidden units of an expert network, 0 for a linear expert
+    router_width: SizeOrZero = 0  # hidden units of the router network, 0 for a linear router
 
     def __post_init__(self) -> None:
         constraints.check_sizes(self)
@@ -107,7 +107,7 @@ _CHOICES = {
     "mask-dimension": ("d_N of the masks alone, as in Definition 4", {}),
     "router-dimension": ("d_N of the whole router, its weights included, as in Theorem 1", {"whole_router": True}),
 }
-# The readings of d_N; the defaults of `Params` are the first. In Definition 4 d_N is the size of a set on which the
+# The readings of d_N. The defaults of `Params` are the first. In Definition 4 d_N is the size of a set on which the
 # router's masks are shattered. In Theorem 1 it is the Natarajan dimension of the router function class A, including
 # weights. For k = 1 the two agree, because the weight of a lone expert is 1. For k = T there is one mask, so the first
 # is 0 for any weights.

@@ -14,7 +14,7 @@ from moe_theory.plot.document import Document
 from moe_theory.plot.markdown import filled
 
 SCHEMA = "moe-theory/bounds/1"
-COLUMNS = ("bound", "d_N", "value", "informs from m =", "status")
+COLUMNS = ("bound", "d_N", "value", "below 1 from m =", "status")
 MOST_DIGITS = 9  # largest count that is shown in full
 
 
@@ -23,7 +23,7 @@ class Words(NamedTuple):
     remark: str
 
 
-_REFUTED = "refuted; see moe-theory verify 'generalization.theorem-1.*'"
+_REFUTED = "refuted, as shown by moe-theory verify 'generalization.theorem-1.*'"
 WORDS = {
     "theorem-1.printed": Words("Theorem 1, (23)", _REFUTED),
     "theorem-1.binomial": Words("binomial form, (22)", _REFUTED),
@@ -32,44 +32,42 @@ WORDS = {
     "lipschitz": Words("Lipschitz", "holds for linear experts and routers, as outputs are smooth"),
     "covering": Words("covering", "holds for linear experts and routers, by covers of both"),
     "norms": Words("norms", "holds for ReLU networks as experts, by their layers' Frobenius norms"),
-    "stored": Words("stored weights", "holds for any classifier: there are no more than its bits tell apart"),
+    "stored": Words("stored weights", "holds for any classifier, as its bits allow only finitely many"),
     "certificate": Words("certificate", "holds for this trained model, by its weights' code and its training error"),
 }
 # Hypotheses in words. `{...}` are fields of the setting.
 HYPOTHESES = {
-    calculator.LOSS: "the loss of a sample is in [0, 1]; for any other, no number here holds",
-    calculator.SAMPLES: "the m samples are independent and from one distribution; tokens of a text and frames of a "
-    "film are not, and then no number here holds",
+    calculator.LOSS: "the loss of a sample is in [0, 1]. For other losses no number here holds",
+    calculator.SAMPLES: "the m samples are independent and from one distribution. Tokens of a text and frames of a "
+    "film are not, so for them no number here holds",
     calculator.LIPSCHITZ: "the loss is {lipschitz:g}-Lipschitz in the model's output, as the ramp loss is and the "
     "error is not",
     calculator.OUTPUT: "the model has one real output",
     calculator.NORMS: "inputs have |x| <= {feature_norm:g}, and norms of weights, sizes and d_N were fixed before the "
-    "samples were seen; norms of a trained model need a union over those it might have had",
+    "samples were seen. Norms of a trained model need a union bound over all norms that it might have had",
     calculator.LOGITS: "the gates are the softmax of the k largest logits",
     calculator.GIVEN: "the router was fixed before the samples were seen",
-    calculator.SIZES: "the architecture, the number of weights and their bits were fixed before the samples were seen; "
-    "outputs may be any number",
-    calculator.CODE: "how weights are coded and used was fixed before the samples were seen; levels, sizes and values "
-    "are paid for; outputs may be any number",
-    calculator.ERROR: "the training error is the mean loss, of the weights as they are stored, on all of the m samples "
-    "that they were trained on and chosen by",
-    calculator.ONE: "each number alone fails with probability {delta:g}; one chosen among several after seeing the "
-    "samples fails with the sum of theirs",
+    calculator.SIZES: "the architecture, the number of weights and their bits were fixed before the samples were seen. "
+    "Outputs may be any number",
+    calculator.CODE: "how weights are coded and used was fixed before the samples were seen. The code includes levels, "
+    "sizes and values. Outputs may be any number",
+    calculator.ERROR: "the training error is the mean loss of the weights as they are stored, on all m samples by "
+    "which they were trained and chosen",
+    calculator.ONE: "each number alone fails with probability {delta:g}. A number chosen among several after seeing "
+    "the samples fails with the sum of their probabilities",
 }
 BOUNDED = {
-    calculator.GAP: "the gap: |risk - mean loss on the m samples|, of every classifier of the class",
+    calculator.GAP: "the gap |risk - mean loss on the m samples| of every classifier in the class",
     calculator.RISK: "the risk of the trained model, which for bounds on the gap is the training error plus the gap",
 }
-RESTS_ON = {calculator.LEMMA_3: "R_m(H) by Lemma 3 as printed, whose source has logarithms besides"}
+RESTS_ON = {calculator.LEMMA_3: "R_m(H) by Lemma 3 as printed. Its source has additional logarithms"}
 
-EXPERTS = {  # in words; `{...}` are fields of the setting
+EXPERTS = {  # in words. `{...}` are fields of the setting
     calculator.LINEAR: "linear, |w| <= {expert_norm:g}",
     calculator.NETWORK: "networks of hidden layers {expert_widths}, Frobenius norms of {expert_norm:g} each",
 }
 ROUTERS = {calculator.FIXED: "fixed before the samples are seen", calculator.LINEAR: "linear, |v| <= {router_norm:g}"}
-LACKING = (
-    "no bound is known here for such experts and routers: those that hold need norms of both, or the number of weights"
-)
+LACKING = "no bound here applies to such experts and routers. They would need norms of both, or the number of weights"
 
 
 def document(setting: Setting, bounds: Sequence[EvaluatedBound], notes: Sequence[str] = ()) -> Document:
@@ -115,10 +113,10 @@ def facts(setting: Setting) -> list[str]:
     sizes = (
         f"T = {setting.num_experts:,} experts, k = {setting.num_active:,} active, m = {setting.num_samples:,} samples"
     )
-    lines = [f"{sizes}, d = {setting.num_features:,} features; delta = {setting.delta:g}. A bound informs below 1."]
+    lines = [f"{sizes}, d = {setting.num_features:,} features; delta = {setting.delta:g}. Only bounds below 1 matter."]
     if setting.experts == calculator.ANY:
         weights = f"{setting.stored_weights:,} weights in {setting.stored_bits:,} bits"
-        return [*lines, f"Experts and router are of any kind; the whole classifier has {weights}."]
+        return [*lines, f"Experts and router are of any kind. The whole classifier has {weights}."]
     capacity = f"R_m(H) = {calculator.rademacher(setting, setting.num_samples):.3g}"
     natarajan = ", ".join(f"{count(value)} ({name})" for name, value in calculator.dimensions(setting).items())
     return [
@@ -133,7 +131,7 @@ def remarks(bounds: Sequence[EvaluatedBound]) -> list[tuple[str, str]]:
     letters = _letters(bounds)
     for bound in {bound.form.name: bound for bound in bounds}.values():  # one of each name
         needs = ", ".join(sorted(letters[need] for need in _needs(bound)))
-        lines.append((WORDS[bound.form.name].title, f"{WORDS[bound.form.name].remark}; needs {needs}"))
+        lines.append((WORDS[bound.form.name].title, f"{WORDS[bound.form.name].remark}. Needs {needs}"))
     best = next((bound for bound in bounds if bound.is_best), None)
     if best is None:
         lines.append(("nothing holds", LACKING))

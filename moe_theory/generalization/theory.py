@@ -1,7 +1,7 @@
 """Closed forms of the paper on sparse MoE's generalization: Theorem 1, Corollary 4 and steps of their proofs.
 
-They are as printed, right or wrong, with the proof's constants where the paper writes O(). There are T experts, k of
-them active, and m samples. The loss is in [0, 1] and C-Lipschitz in the model's output. Everything is float64 on the
+Formulas are as printed, right or wrong, with the proof's constants where the paper writes O(). There are T experts, k
+of them active, and m samples. The loss is in [0, 1] and C-Lipschitz in the model's output. Everything is float64 on the
 host and dimensionless. Sizes may be arrays, which broadcast. Arguments outside their domains raise InvalidValueError.
 
 Source: J. Zhao, P. Wang, Z. Wang, "Generalization Error Analysis for Sparse Mixture-of-Experts", 2024.
@@ -56,7 +56,7 @@ __all__ = [
 ]  # fmt: skip
 __dir__ = __all__.copy  # the names that `dir` shows, without imports
 
-Real = float | np.ndarray  # a number or an array; results have the shape to which arguments broadcast
+Real = float | np.ndarray  # a number or an array. Results have the shape to which arguments broadcast
 Counts = Annotated[Real, Whole(1)]
 Active = Annotated[Real, Whole(1), FEW_ACTIVE]
 Amounts = Annotated[Real, Within(low=0)]
@@ -80,7 +80,7 @@ def theorem_1(
 ) -> Real:
     """Return Theorem 1's bound on the generalization error, with its proof's constants.
 
-    It is 4 C R_m(H) + 2 sqrt((2 k d_N (1 + log(T/k)) + d_N log(2m) + log(4/delta)) / (2m)).
+    The bound is 4 C R_m(H) + 2 sqrt((2 k d_N (1 + log(T/k)) + d_N log(2m) + log(4/delta)) / (2m)).
 
     Args:
         rademacher: R_m(H) of each expert's class.

@@ -44,7 +44,7 @@ class Info(NamedTuple):
     """Observables of a round, at the weights of its start."""
 
     loss: Float[Array, ""]  # the mean of -y f / 2, which training minimises
-    error: Annotated[Float[Array, ""], SHARE]  # share of the sample where the sign of f is not y; f = 0 is an error
+    error: Annotated[Float[Array, ""], SHARE]  # share of the sample where the sign of f is not y, including f = 0
     mean_square_gate: Annotated[Float[Array, ""], SHARE]  # mean of |a(x_i)|^2: 1 at k = 1, 1/k for equal gates
 
 

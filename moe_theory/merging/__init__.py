@@ -5,8 +5,8 @@ Tier `merging:exact` has the paper's tables, and trees whose leaves are picked b
 `merging:testbed` measures accuracy over 5,000 slots of 64 streams on transformers trained here on digits.
 `merging:clocks` times how a layer of the paper's sizes is served and fine-tuned, so its numbers depend on the machine.
 
-Exact sign tests over worlds decide whether one policy beats another on a surface. Reversed claims were written after
-seed 0, and are recorded at seed 1.
+Exact sign tests over worlds decide whether one policy beats another on a surface. Claims that reverse the paper's were
+written after runs at seed 0, and are recorded at seed 1.
 
 Source: Z. Han, X. Liu, R. Zhou, X. Dai, J. C. S. Lui, "Faster, Smaller, and Smarter: Task-Aware Expert Merging for
 Online MoE Inference".

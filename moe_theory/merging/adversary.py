@@ -1,7 +1,7 @@
 """The tree alone as a `System`. An adversary picks leaves by the rules that are worst for the paper's statements.
 
-To pick the deepest leaf is worst for the depth (Lemma 2), and to pick one leaf after another for the number of leaves
-(Lemma 1). To pick the shallowest leaves in turn is worst for the discretization error sum_t nu_1 rho^(h_t).
+Picking the deepest leaf is worst for the depth (Lemma 2). Picking one leaf after another is worst for the number of
+leaves (Lemma 1). Picking the shallowest leaves in turn is worst for the discretization error sum_t nu_1 rho^(h_t).
 """
 
 import functools
@@ -41,7 +41,7 @@ class Info(NamedTuple):
     num_leaves: Int[Array, ""]  # all leaves
     discretization: Float[Array, ""]  # nu_1 rho^(h_t)
     cumulative_discretization: Float[Array, ""]
-    left_out: Int[Array, ""]  # splits without room; if there are any, no bound on the tree applies to this run
+    left_out: Int[Array, ""]  # splits without room. If there are any, no bound on the tree applies to this run
 
 
 @functools.lru_cache

@@ -15,19 +15,19 @@ ALL = "all"  # policies
 PolicyName = Annotated[
     str,
     Option(
-        "Who chooses the weights: tanbr, nucb, uniform, average, mix, best-expert or gradient; or 'all', each on "
-        "the same slots.",
+        "Policy that chooses the weights: tanbr, nucb, uniform, average, mix, best-expert, gradient, or 'all', which "
+        "serves the same slots with each.",
         metavar="NAME",
     ),
 ]
-Slots = Annotated[int, Option("Slots at most.")]
+Slots = Annotated[int, Option("Largest number of slots.")]
 SlotSize = Annotated[int, Option("Requests in a slot.")]
 Seed = Annotated[int, Option("Seed of all random numbers.")]
 OutFolder = Annotated[Path, Option("Folder for the numbers and the picture.")]
 Results = Annotated[
     Document,
     Option(
-        "policy, mean_reward, equal_weights (what these earn), slots (a row each) and files; with --policy all "
+        "policy, mean_reward, equal_weights (what these earn), slots (a row each) and files. With --policy all "
         "policies (a row each) and files."
     ),
 ]
@@ -44,9 +44,9 @@ def merge(
 ) -> Results:
     """Merge experts slot by slot and watch the rewards.
 
-    They are of this package's own small transformer, with 8 experts and 8 tasks on digits, trained on first use (about
-    a minute). Tanbr and NUCB have the settings that were found best for each on it, as in Fig. 4's claims. Writes
-    slots.csv and merge.svg into OUT. A model of your own: `merging.compare` in Python.
+    The model is this package's own small transformer, with 8 experts and 8 tasks on digits. It is trained on first use,
+    in about a minute. Tanbr and NUCB have their best settings on it, as in Fig. 4's claims. Writes slots.csv and
+    merge.svg into OUT. For your own model use `merging.compare` in Python.
 
     Examples:
         moe-theory merge --slots 20

@@ -1,9 +1,9 @@
 """Bounds on the tree and on the regret that replace the paper's false lemmas, each proved in its docstring.
 
-They hold for Alg. 1 with the threshold (2), every delta in (0, 1] and any way to pick and split leaves, if the tree has
-room. Numbers are float64 on the host. A leaf made by the split in slot s can be picked from slot s + 1 on, and P counts
-its pulls. It is split in the first slot t in which it is picked with P >= tau_h(t). With A = C^2 / nu_1^2, tau_h(t) = A
-log(t/delta) rho^(-2h). Arguments outside their domains raise InvalidValueError.
+The bounds hold for Alg. 1 with the threshold (2), every delta in (0, 1] and any way to pick and split leaves, if the
+tree has room. Numbers are float64 on the host. A leaf made by the split in slot s can be picked from slot s + 1 on, and
+P counts its pulls. It is split in the first slot t in which it is picked with P >= tau_h(t). With A = C^2 / nu_1^2,
+tau_h(t) = A log(t/delta) rho^(-2h). Arguments outside their domains raise InvalidValueError.
 
 Examples:
     >>> from moe_theory.merging import Params, corrected
@@ -88,7 +88,7 @@ def split_times(num_rounds: Size, params: Params) -> Int[np.ndarray, " H"]:
 def depth_bound(num_rounds: Size, params: Params) -> int:
     """Return the largest depth that the tree can have after T slots, over all ways to pick leaves.
 
-    It is the number of `split_times` up to T, because a leaf at depth h + 1 exists once a leaf at depth h was split.
+    This is the number of `split_times` up to T, because a leaf at depth h + 1 exists once a leaf at depth h was split.
 
     Source: replaces Lemma 2, Eq. (7).
     """
@@ -99,10 +99,10 @@ def depth_bound(num_rounds: Size, params: Params) -> int:
 def simple_depth_bound(num_rounds: Size, params: Params) -> int:
     """Return a bound on the depth in closed form, for T >= 1.
 
-    It is 1 + max(0, floor(log(T / (A log(T/delta))) / (2 log(1/rho)))).
+    The bound is 1 + max(0, floor(log(T / (A log(T/delta))) / (2 log(1/rho)))).
 
-    Proof: Let a leaf at depth h >= 1 be split in slot s <= T. It had at most s - 1 pulls, because the root was split in
-    an earlier slot. So A log(s/delta) rho^(-2h) <= s - 1. With log(T/delta) <= log(s/delta) + T/s - 1 and log s >= 1 -
+    Proof: Let a leaf at depth h >= 1 be split in slot s <= T. The leaf had at most s - 1 pulls, because the root was
+    split earlier. So A log(s/delta) rho^(-2h) <= s - 1. With log(T/delta) <= log(s/delta) + T/s - 1 and log s >= 1 -
     1/s, (s - 1) log(T/delta) <= T log(s/delta). Hence rho^(-2h) <= T / (A log(T/delta)). So h is at most the floor, and
     the leaf's children are at most one deeper.
 
@@ -118,8 +118,8 @@ def simple_depth_bound(num_rounds: Size, params: Params) -> int:
 def leaf_bound(num_rounds: Size, params: Params) -> int:
     """Return an upper bound on the number of leaves after T slots, including inactive ones.
 
-    It is 1 + max{sum_h n_h : n_h <= 2^h, sum_h n_h m_h <= T} with m_h = max(1, ceil(tau_h(e_h))). So N_t grows as
-    T^(log 2 / log(2/rho^2)) up to logarithms.
+    The bound is 1 + max{sum_h n_h : n_h <= 2^h, sum_h n_h m_h <= T} with m_h = max(1, ceil(tau_h(e_h))). So N_t grows
+    as T^(log 2 / log(2/rho^2)) up to logarithms.
 
     Proof: A split makes one leaf more. There are at most 2^h splits at depth h, and none before slot e_h. Each uses a
         whole number P >= max(1, tau_h(e_h)) of slots that no other split uses. As m_h does not fall with h, the number
@@ -172,7 +172,7 @@ def discretization_bound(num_rounds: Size, params: Params, is_cyclic: Switch = F
 def simple_discretization_bound(num_rounds: Size, params: Params) -> float:
     """Return a simpler bound, nu_1 min_H [sum_{h<H} 2^h (tau_h(T) + 1) rho^h + T rho^H], on the discretization error.
 
-    It follows from the smaller `discretization_bound` by m_h <= tau_h(T) + 1, without the subtracted terms. At
+    This bound follows from the smaller `discretization_bound` by m_h <= tau_h(T) + 1, without the subtracted terms. At
     (2/rho^2)^H = T / (A log(T/delta)) both parts are of the order T rho^H, which gives `regret_exponent`.
 
     Source: replaces the step to (10).
@@ -277,7 +277,7 @@ def cyclic_diameter(num_experts: Experts, depth: SizeOrZero) -> Diameter:
 def least_smoothness(num_experts: Experts, smoothness_ratio: Ratio) -> Diameter:
     """Return the least nu_1 for which all boxes of cyclic halving have diameters of at most nu_1 rho^h.
 
-    It is sup_h diam(h) rho^-h, for either distance. From h to h + K, diam halves and rho^-h grows by rho^-K. The
+    This nu_1 is sup_h diam(h) rho^-h, for either distance. From h to h + K, diam halves and rho^-h grows by rho^-K. The
     supremum is infinite for 2 rho^K < 1, and otherwise the maximum over h < K. This is rho^-(K-1) for sides, and the
     largest sqrt(K - 3h/4) rho^-h for diagonals.
 
@@ -304,7 +304,7 @@ def least_ratio(num_experts: Experts, power: PositiveAmount = 1.0, on_simplex: S
     Args:
         on_simplex: require this only for the boxes' parts of the simplex, which gives 2^(-q/(K-1)). In K - 1
             dimensions, 2^h parts of diameter nu_1 rho^h have at most 2^h (c nu_1 rho^h)^((K-1)/q) of its volume.
-    Source: Assumption 1, ii a). It rules out the rho of the experiments, 0.3 to 0.9, at K = 8 and q = 1.
+    Source: Assumption 1, ii a). This rules out the rho of the experiments, 0.3 to 0.9, at K = 8 and q = 1.
     """
     return 2.0 ** (-power / (num_experts - int(on_simplex)))
 
@@ -313,7 +313,7 @@ def least_ratio(num_experts: Experts, power: PositiveAmount = 1.0, on_simplex: S
 def regret_bound(num_rounds: Size, neural: Amount, params: Params, linearization: Amount = 0.0) -> float:
     """Return the bound on the regret that follows from Lemma 4, in units of reward.
 
-    It is neural + 2 sum_t Gamma-bar + `discretization_bound`, and at most T for rewards in [0, 1].
+    The bound is neural + 2 sum_t Gamma-bar + `discretization_bound`, and at most T for rewards in [0, 1].
 
     Proof: (9) summed over T slots is at most 2 sum_t min(u_t, 1) + 2 sum_t Gamma-bar + sum_t nu_1 rho^(h_t). The first
     part is the neural part of (6), O(d sqrt(T) log T). The last part is at most `discretization_bound`. With sum_t

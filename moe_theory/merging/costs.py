@@ -75,7 +75,7 @@ class Timer:
         """Time one batch per repetition with every method. Raises: InvalidValueError for no repetitions."""
         columns = interleaved([*self.serves.values(), *self.merges.values()], repeats, seed, clock).T[:, None]
         serving = dict(zip(self.serves, columns, strict=False))
-        merging = dict.fromkeys(self.serves, np.zeros((1, repeats)))  # kept where nothing is merged
+        merging = dict.fromkeys(self.serves, np.zeros((1, repeats)))  # stays 0 where nothing is merged
         merging |= dict(zip(self.merges, columns[len(self.serves) :], strict=True))
         reference = serving[MERGED] + merging[MERGED]
         return {
@@ -137,7 +137,7 @@ class MethodCosts(NamedTuple):
     """Costs of one method by repetition, with ratios to one merged expert in the same repetition."""
 
     serving: Float[np.ndarray, "1 B"]  # seconds per batch
-    merging: Float[np.ndarray, "1 B"]  # seconds per slot; 0 for methods that do not merge slot by slot
+    merging: Float[np.ndarray, "1 B"]  # seconds per slot, 0 for methods that do not merge slot by slot
     ratio: Float[np.ndarray, "1 B"]  # of serving and merging, with one batch per slot
     serving_ratio: Float[np.ndarray, "1 B"]  # of serving alone, as with many batches per slot
     loaded_bytes: Float[np.ndarray, "1 B"]  # while a slot is served
@@ -290,7 +290,7 @@ def _run(cell: Cell, first: int, count: int, records: Any) -> Run:
 
 
 class GrownTrees(NamedTuple):
-    slots: Int[np.ndarray, " B"]  # until each tree had its leaves; `MAX_SLOTS` + 1 if it never did
+    slots: Int[np.ndarray, " B"]  # slots until each tree had its leaves, `MAX_SLOTS` + 1 if it never did
     state: State  # of the first replicate, after `num_slots`
     num_slots: int  # until all trees had their leaves
 

@@ -1,6 +1,6 @@
 """The paper's evaluation: accuracy, latency and memory of every method and policy on a trained MoE.
 
-All of them serve slots from the validation split with the same mixes, fixed or drifting.
+All serve slots from the validation split with the same mixes, which are fixed or drift.
 
 Source: Tables I and II and Fig. 3 to 5 of `merging`.
 """
@@ -175,7 +175,7 @@ def best_accuracies(
 ) -> Float[np.ndarray, "seeds slots"]:
     """Return the largest psi' f(x) found for each mix.
 
-    The search draws random weights, and then ascends the gradient from the best. f is the accuracy on all of `data`,
+    The search draws random weights, and then ascends the gradient from the best. The accuracy f is over all of `data`,
     which the search itself uses.
     """
     flat = np.asarray(mixes, np.float32).reshape(-1, mixes.shape[-1])
@@ -255,7 +255,7 @@ def _costs(
 def of_model(model: Model, data: Examples, num_tasks: int, max_slot_size: int = MAX_SLOT_SIZE) -> Reward:
     """Return as a reward a trained MoE's accuracy, merged to one expert per layer, on each task's requests in a slot.
 
-    `value` only uses the first input of each task, because nobody reads its result. The regret is NaN, and each call
+    `value` only uses the first input of each task, because its result is never read. The regret is NaN, and each call
     returns a new system.
 
     Args:

@@ -100,10 +100,10 @@ class Record(NamedTuple):
     depth: Int[Array, ""]  # h_t
     num_leaves: Int[Array, ""]  # N_t
     left_out: Int[Array, ""]  # splits that the tree had no room for
-    distance: Float[Array, ""]  # |theta_t - theta_0|; 0 without a network
-    log_determinant: Float[Array, ""]  # log det Z_t - log det lambda I; 0 without a network
-    best_gap: Float[Array, ""]  # psi' (f*(x*) - f*(x)), where x is the candidate of the leaf with x*; 0 without a tree
-    best_depth: Int[Array, ""]  # depth of this leaf; 0 without a tree
+    distance: Float[Array, ""]  # |theta_t - theta_0|, 0 without a network
+    log_determinant: Float[Array, ""]  # log det Z_t - log det lambda I, 0 without a network
+    best_gap: Float[Array, ""]  # psi' (f*(x*) - f*(x)), where x is the candidate of the leaf with x*, 0 without a tree
+    best_depth: Int[Array, ""]  # depth of this leaf, 0 without a tree
 
 
 @functools.cache
@@ -219,7 +219,7 @@ ABLATION = Experiment(
 
 # Fig. 6: slots until the tree alone has 20 feasible leaves, if leaves are picked at random.
 STEP_EXPERTS = (4, 16, 64)
-STEP_CONSTANT = 0.3  # C, since with 1 a tree seldom grows 20 leaves in the run
+STEP_CONSTANT = 0.3  # C, because with C = 1 a tree seldom grows 20 leaves in the run
 STEP_DIMS = Dims(max_experts=STEP_EXPERTS[-1], max_rounds=512, max_leaves=64)
 STEPS = Experiment(
     name="steps",

@@ -1,6 +1,6 @@
 """Monitors: estimates of the task mix of a slot before its requests arrive.
 
-Source: Sec. III-B. It names a moving average, which is used here, and a Count-Min Sketch, without constants.
+Source: Sec. III-B. The paper names a moving average, which is used here, and a Count-Min Sketch, without constants.
 """
 
 from collections.abc import Callable

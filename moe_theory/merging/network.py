@@ -1,4 +1,4 @@
-"""The network of Eq. (3) and its training. It predicts each task's reward from merging weights.
+"""The network of Eq. (3) and its training. The network predicts each task's reward from merging weights.
 
 The network has ReLUs and no biases, and inputs are padded with 0 beyond the experts that exist. The gradient of psi' f
 in layer l is the outer product delta_l a_{l-1}' of two factors.
@@ -42,8 +42,8 @@ class Factors(NamedTuple):
 def draw(key: Key[Array, ""], dims: Dims) -> NetworkWeights:
     """Draw a network of two equal halves whose outputs cancel, so that f(x, theta_0) = 0, which (11) needs.
 
-    A half has independent normal entries, of variance 4 / w in hidden layers and 2 / w in the last layer, with opposite
-    signs in the halves. No weight connects the halves at first. An expert's column does not depend on
+    A half has independent normal entries, of variance 4 / w in hidden layers and 2 / w in the last. The halves have
+    opposite signs in the last layer. No weight connects the halves at first. An expert's column does not depend on
     `dims.max_experts`.
 
     Source: NeuralUCB (Zhou, Li and Gu 2020, Algorithm 1), cited in Sec. IV-C of `merging`.
@@ -149,7 +149,7 @@ def empty_history(dims: Dims) -> History:
 
 
 def record(history: History, arm: Int[Array, ""], point: Float[Array, " K"], feedback: Feedback) -> History:
-    """Add a slot's rewards to those of an arm. A new arm has the index `history.num_arms`."""
+    """Add a slot's rewards to the rewards of an arm. A new arm has the index `history.num_arms`."""
     present = feedback.counts > 0
     usable = present & jnp.isfinite(feedback.rewards)
     counts = history.counts[arm] + usable.astype(jnp.int32)

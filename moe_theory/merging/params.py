@@ -4,12 +4,12 @@ A reading names the choices that we make where the paper is silent or contradict
 
 | open in the paper | parameter |
 | --- | --- |
-| "a random dimension" of a box that is cut with the simplex: many a split cuts nothing off it | `split_rule` |
+| "a random dimension" of a box that is cut with the simplex: many splits cut nothing off it | `split_rule` |
 | which feasible point of a leaf "an LP" gives | `point_rule` |
 | the constant C of the threshold (2) | `split_constant` |
 | gamma_t of (4), whose constants C_1, C_2, C_3 and S are unknown | `exploration`, in place of gamma_t |
 | eta, with losses that are summed over slots: a mean, so that steps do not grow with t | `learning_rate` |
-| two matrices, as (3) with L = 2 has, or three, as the number of parameters p has | `Dims.num_hidden` |
+| two matrices, as in (3) with L = 2, or three, as in the number of parameters p | `Dims.num_hidden` |
 | the steps J | `Dims.num_steps` |
 | how task shares are distributed and drift, and the noise of a slot's mean rewards | `mix_*`, `noise_scale` |
 | the monitor's constants | `monitor_rate` |
@@ -53,7 +53,7 @@ Rule = Annotated[Int[Scalar, ""], OneOf((0, 1, 2))]
 Share = Annotated[Real, Within(0, 1, open_low=True)]
 Constant = Annotated[Real, Within(1e-6, 1e4, why="(2) has squares of these constants, (4) adds them to rewards")]
 Regularization = Annotated[Real, Within(1e-6, 1e6, why="gradient steps and widths are of its size and of its inverse")]
-Noise = Annotated[Scale, Within(high=1e7, why="rewards are in [0, 1], and float32 keeps nothing of them beside it")]
+Noise = Annotated[Scale, Within(high=1e7, why="rewards are in [0, 1], and float32 loses them in larger noise")]
 Ratio = Annotated[Real, Within(0, 1, open_low=True, open_high=True)]
 
 
@@ -74,9 +74,9 @@ class Dims:
     max_experts: Annotated[int, Whole(2)] = 8  # largest number of experts K
     num_tasks: Size = 8  # V, number of tasks and of outputs of the reward network
     max_rounds: Size = 2000  # T, number of slots for which there is memory
-    max_leaves: Size = 128  # number of leaves for which the tree has room; further splits are skipped, and counted
-    width: Annotated[int, Whole(2)] = 64  # w, units of a hidden layer; even, for two equal halves at first
-    num_hidden: Annotated[int, OneOf((1, 2), "Eq. (3) with L = 2, or the number of parameters beside it")] = 1
+    max_leaves: Size = 128  # number of leaves for which the tree has room. Further splits are skipped, and counted
+    width: Annotated[int, Whole(2)] = 64  # w, units of a hidden layer, even, for two equal halves at first
+    num_hidden: Annotated[int, OneOf((1, 2), "as in Eq. (3) with L = 2, or as in the number of parameters")] = 1
     num_steps: Size = 8  # J, gradient steps per slot
     num_candidates: Size = 20  # weights that NUCB draws per slot
 
@@ -109,7 +109,7 @@ class Params(NamedTuple):
     smoothness: Constant = 1.0  # nu_1 of Assumption 1
     smoothness_ratio: Ratio = 0.9  # rho of Assumption 1
     split_constant: Constant = 1.0  # C of the threshold (2)
-    confidence: Share = 1.0  # delta of the threshold (2); the paper's experiments have 1
+    confidence: Share = 1.0  # delta of the threshold (2). The paper's experiments have 1
     exploration: NonNegative = 0.3  # gamma, in place of gamma_t, whose constants are unknown
     regularization: Regularization = 1.0  # lambda
     learning_rate: StepSize = 0.5  # eta times w, because steps are on the mean loss, in units of 1 / width

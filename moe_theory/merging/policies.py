@@ -48,7 +48,7 @@ AVERAGE = "average"  # a name of `POLICIES`
 MIX = "mix"  # a name of `POLICIES`
 BEST_EXPERT = "best-expert"  # a name of `POLICIES`
 GRADIENT = "gradient"  # a name of `POLICIES`
-# `benchmarks/tune_testbed.py` found these best, of equally many random settings for each, on streams of another seed.
+# `benchmarks/tune_testbed.py` found these best among equally many random settings of each policy, on other streams.
 TUNED: dict[str, Mapping[str, float]] = {
     TANBR: {
         "exploration": 0.19,
@@ -67,21 +67,21 @@ BASELINE_RATE = 0.05  # weight of the last slot in the baseline
 PRNGKey = Key[Array, ""]  # key of one replicate
 Mix = Float[Array, " V"]  # psi, estimated shares of the tasks
 Slot = Int[Array, ""]  # number of the slot, from 1
-Memory = Any  # a NamedTuple of arrays; its structure and types stay the same from slot to slot
+Memory = Any  # a NamedTuple of arrays. Its structure and types stay the same from slot to slot
 
 
 class Pick(NamedTuple):
     """Weights chosen for a slot, and the numbers behind the choice."""
 
     weights: Annotated[Float[Array, " K"], SHARE]  # x_t on the simplex, at most B of them above 0
-    candidate: Annotated[Int[Array, ""], AT_LEAST_0]  # index among the policy's candidates; 0 if there is one
-    num_candidates: Int[Array, ""]  # N_t; 1 for a policy with only one
-    depth: Int[Array, ""]  # h_t of its leaf; 0 without a tree
-    max_depth: Int[Array, ""]  # H(t) of the tree; 0 without one
-    bonus: Annotated[Float[Array, ""], AT_LEAST_0]  # last term of (4), gamma |g / sqrt(w)| by Z^-1; 0 without a network
-    prediction: Float[Array, ""]  # psi' f(x, theta); 0 without a network
+    candidate: Annotated[Int[Array, ""], AT_LEAST_0]  # index among the policy's candidates, 0 if there is one
+    num_candidates: Int[Array, ""]  # N_t, 1 for a policy with only one
+    depth: Int[Array, ""]  # h_t of its leaf, 0 without a tree
+    max_depth: Int[Array, ""]  # H(t) of the tree, 0 without one
+    bonus: Annotated[Float[Array, ""], AT_LEAST_0]  # last term of (4), gamma |g / sqrt(w)| by Z^-1, 0 without a network
+    prediction: Float[Array, ""]  # psi' f(x, theta), 0 without a network
     left_out: Annotated[Int[Array, ""], AT_LEAST_0]  # splits that the tree had no room for, so far
-    found: Any = None  # results of the choice that `learn` can reuse; not in an `Info`
+    found: Any = None  # results of the choice that `learn` can reuse. They are not in an `Info`
 
 
 class Policy(NamedTuple):
@@ -101,7 +101,7 @@ class Policy(NamedTuple):
 
     begin: Callable[[PRNGKey, Dims, Params], Memory]
     choose: Callable[[PRNGKey, Memory, Mix, Slot, Params], Pick]  # (.., mix, t, ..)
-    # (key, memory, pick, mix, feedback, t, params); t is the number of the slot
+    # (key, memory, pick, mix, feedback, t, params). t is the number of the slot
     learn: Callable[[PRNGKey, Memory, Pick, Mix, Feedback, Slot, Params], Memory]
 
 
@@ -147,7 +147,7 @@ class TanbrMemory(NamedTuple):
 
     learner: Learner
     tree: Tree
-    arms: Int[Array, " C"]  # index of each leaf's candidate in the history; -1 before its first pull
+    arms: Int[Array, " C"]  # index of each leaf's candidate in the history, -1 before its first pull
     judged: NormCache | None  # for each leaf's row, followed by the warm start's candidate
 
 

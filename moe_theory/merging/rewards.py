@@ -1,6 +1,6 @@
 """Rewards of merging weights, the task mix, and families whose best weights are known for every mix and every B.
 
-A slot shows the mean reward of each task that had requests. It is f*_v(x) plus Gaussian noise of deviation
+A slot shows the mean reward of each task that had requests. This mean is f*_v(x) plus Gaussian noise of deviation
 `noise_scale`, not clipped to [0, 1].
 
 Examples:
@@ -55,7 +55,7 @@ class Feedback(NamedTuple):
         8
     """
 
-    rewards: Float[Numbers, " V"]  # mean reward of each task's requests, in [0, 1] up to noise; 0 without requests
+    rewards: Float[Numbers, " V"]  # mean reward of each task's requests, in [0, 1] up to noise, 0 without requests
     counts: Int[Numbers, " V"]  # requests of each task
 
 

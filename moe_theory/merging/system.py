@@ -39,7 +39,7 @@ class Info(NamedTuple):
     mix: Annotated[Float[Array, " V"], SHARE]  # psi_t, the true mix
     estimated_mix: Annotated[Float[Array, " V"], SHARE]  # the monitor's estimate of psi_t
     value: Float[Array, ""]  # psi' f*(x_t)
-    regret: Annotated[Float[Array, ""], UNKNOWN]  # psi' (f*(x*) - f*(x_t)) >= 0; NaN where the best weights are unknown
+    regret: Annotated[Float[Array, ""], UNKNOWN]  # psi' (f*(x*) - f*(x_t)) >= 0, NaN where the best weights are unknown
     mean_value: Float[Array, ""]  # mean over all slots so far
     cumulative_regret: Annotated[Float[Array, ""], UNKNOWN]  # R_t
 
@@ -60,8 +60,8 @@ def system(
         monitor: a name of `monitor.MONITORS`, to estimate the task mix.
         uncertainty: a name of `policies.UNCERTAINTIES`, for a neural policy's norm by Z^-1.
     Source: Alg. 1 (Tanbr) and baselines of Sec. V of `merging`.
-    Raises: UnknownNameError for unknown names. Its `init` raises InvalidValueError for parameters out of range, or a
-        reward that does not fit `dims`.
+    Raises: UnknownNameError for unknown names. The system's `init` raises InvalidValueError for parameters out of
+        range, or a reward that does not fit `dims`.
 
     Examples:
         >>> import moe_theory as mt

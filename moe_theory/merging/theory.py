@@ -108,8 +108,8 @@ def depth_bound(num_rounds: Slots, params: Params) -> Amounts:
 def intermediate_depth_bound(time: Slots, params: Params) -> Amounts:
     """Return the bound on the depth in slot t in the proof of Lemma 2.
 
-    It is log(t nu_1^2 / (C^2 log(t/delta))) / (2 log(1/rho)), because a leaf at depth h is split at tau_h(t) <= t
-    pulls. It bounds the depth of split leaves, so the tree may be deeper by one. The next step, from t to T, uses
+    The bound is log(t nu_1^2 / (C^2 log(t/delta))) / (2 log(1/rho)), because a leaf at depth h is split at tau_h(t) <=
+    t pulls. It bounds the depth of split leaves, so the tree may be deeper by one. The next step, from t to T, uses
     log(t/delta) >= log(T/delta), which is false for t < T. It needs t / log(t/delta) <= T / log(T/delta), which holds
     from t = e delta on.
 
@@ -236,13 +236,13 @@ def neural_tangent_kernel(
     """Return the limit of <g, g'>/w for a ReLU network of L layers, where g is the gradient of psi' f(x, theta) in
     theta.
 
-    Entries of hidden layers are N(0, 2/w), and those of the last layer N(0, s/w). Let S_1 = <x, x'>, S_{l+1} = 2
-    E[relu(a) relu(b)] and D_l = 2 E[1(a > 0) 1(b > 0)] for (a, b) normal with the covariance that S_l gives. Then the
-    last layer has <psi, psi'> S_L, and layer l < L has <psi, psi'> (s/2) S_l D_l ... D_{L-1}. For one output this is
-    the H of [29] at s = 1, and the kernel before it is halved at s = 2.
+    Entries are N(0, 2/w) in hidden layers, and N(0, s/w) in the last layer. Let S_1 = <x, x'>, S_{l+1} = 2 E[relu(a)
+    relu(b)] and D_l = 2 E[1(a > 0) 1(b > 0)] for (a, b) normal with the covariance that S_l gives. Then the last layer
+    has <psi, psi'> S_L, and layer l < L has <psi, psi'> (s/2) S_l D_l ... D_{L-1}. For one output this is the H of [29]
+    at s = 1, and the kernel before it is halved at s = 2.
 
     The network is homogeneous in x, so Assumption 2's |x| = 1, which only weights at the corners satisfy, is not
-    needed. A candidate that stays is an arm again, so the smallest eigenvalue over all slots is 0 and not lambda_0 > 0.
+    needed. A candidate that stays is an arm twice, so the smallest eigenvalue over all slots is 0 and not lambda_0 > 0.
 
     Args:
         mixes: psi, one per point, by default for one output.

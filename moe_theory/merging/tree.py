@@ -49,21 +49,21 @@ from moe_theory.merging.weights import largest
 class Tree(NamedTuple):
     """Leaves that meet the simplex, one per row, and the number of the other leaves."""
 
-    lower: Float[Array, "C K"]  # l, corners of the boxes; l = u = 0 for experts beyond `Params.num_experts`
+    lower: Float[Array, "C K"]  # l, corners of the boxes, l = u = 0 for experts beyond `Params.num_experts`
     upper: Float[Array, "C K"]  # u
     point: Float[Array, "C K"]  # candidates: on the simplex, at most B entries above 0
     depth: Int[Array, " C"]  # h
     count: Int[Array, " C"]  # P_{h,i}, pulls since the leaf was made  # pyright: ignore[reportIncompatibleMethodOverride]
-    active: Bool[Array, " C"]  # rows that hold a leaf; values of other rows mean nothing
+    active: Bool[Array, " C"]  # rows that hold a leaf. Values of other rows mean nothing
     inactive: Int[Array, ""]  # leaves made so far that miss the simplex
-    left_out: Int[Array, ""]  # splits without room; at every pull a leaf tries again, and is counted again
+    left_out: Int[Array, ""]  # splits without room. At every pull a leaf tries again, and is counted again
 
 
 class Split(NamedTuple):
     """Outcome of a pull of a leaf."""
 
     happened: Bool[Array, ""]  # whether the leaf was split: its row now holds a child, with another box
-    other_row: Int[Array, ""]  # the row of the second child; -1 if there is none
+    other_row: Int[Array, ""]  # the row of the second child, -1 if there is none
     dimension: Int[Array, ""]  # along which the leaf was halved, or would have been
     was_left_out: Bool[Array, ""]  # whether a split was due but had no room
 
@@ -94,8 +94,8 @@ def split_leaf(
 ) -> tuple[Tree, Split]:
     """Count a pull of the active row `leaf` in slot `time`, and split the leaf if P_{h,i} >= tau_h(t).
 
-    Its box is halved along one coordinate, which `Params.split_rule` chooses. Each child starts with count 0 and its
-    own candidate. Source: Alg. 1, lines 9 to 12, and Eq. (2).
+    The leaf's box is halved along one coordinate, which `Params.split_rule` chooses. Each child starts with count 0 and
+    its own candidate. Source: Alg. 1, lines 9 to 12, and Eq. (2).
     """
     num_experts = tree.lower.shape[1]
     row = jnp.arange(tree.active.shape[0]) == leaf

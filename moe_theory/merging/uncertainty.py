@@ -33,12 +33,12 @@ DIAGONAL = "diagonal"
 SLOTS_A_TILE = 256  # for the dual form, which computes only the tiles of past slots
 SLOTS_A_FLUSH = 32  # for the full form: slots between two updates of all its numbers
 
-Memory = Any  # a NamedTuple of arrays; its structure and types stay the same from slot to slot
+Memory = Any  # a NamedTuple of arrays. Its structure and types stay the same from slot to slot
 
 
 class GradientNorm(NamedTuple):
     squared_norm: Float[Array, ""]  # g' Z^-1 g / w
-    along: tuple[Array, ...] | None  # Z^-1 g / w, in each layer's shape; None for a form without it
+    along: tuple[Array, ...] | None  # Z^-1 g / w, in each layer's shape, None for a form without it
     solved: Any  # for `add`
     slots: Int[Array, ""]  # slots seen by the memory that measured it, the only one for which `add` accepts it
 
@@ -48,7 +48,7 @@ class Uncertainty(NamedTuple):
 
     begin: Callable[[Params], Memory]  # Z_0 = lambda I
     squared_norms: Callable[[Memory, Factors, Params], Float[Array, " C"]]  # g' Z^-1 g / w, at least 0
-    # The same for one gradient; None if the norms of all candidates at once take no longer.
+    # The same for one gradient, or None if the norms of all candidates at once take no longer.
     measure: Callable[[Memory, Factors, Params], GradientNorm] | None
     # Z + g g' / w, from the factors of one gradient and its norm in this memory (None without `measure`)
     add: Callable[[Memory, Factors, Any, Params], Memory]
@@ -91,8 +91,8 @@ def empty_cache(form: Uncertainty, dims: Dims, num_candidates: int, params: Para
 def upper_bounds(before: NormCache, factors: Factors, params: Params) -> Float[Array, " C"]:
     """Return an upper bound on sqrt(g' Z^-1 g / w) of these gradients.
 
-    With r = g - g_0 and in the norm of Z^-1, |g| <= |g_0| + |r|. g_0 only became shorter, because Z grows. No vector is
-    longer than lambda^-1/2 times its Euclidean length.
+    With r = g - g_0 and in the norm of Z^-1, |g| <= |g_0| + |r|. In this norm g_0 only became shorter, because Z grows.
+    No vector is longer than lambda^-1/2 times its Euclidean length.
     """
     return jnp.sqrt(before.squared_norms) + jnp.sqrt(_squared_rest(before.factors, factors, params))
 
@@ -292,8 +292,8 @@ class Full(NamedTuple):
 def full(dims: Dims) -> Uncertainty:
     """Return Z in the form of its inverse.
 
-    The updates of `SLOTS_A_FLUSH` slots are applied at once. Z only grows, so an error E of the inverse shrinks,
-    because a slot turns it into (I - c g') E (I - c g')'.
+    The updates of `SLOTS_A_FLUSH` slots are applied at once. An error E of the inverse shrinks, because Z only grows
+    and a slot turns E into (I - c g') E (I - c g')'.
     """
     size = dims.num_parameters
 

@@ -97,9 +97,9 @@ def like_tasks(shares: Float[Array, " V"], max_experts: int) -> Float[Array, " K
 def log_gammas(key: Key[Array, ""], count: int, concentration: Float[Scalar, ""]) -> Float[Array, " n"]:
     """Draw logarithms of independent gamma variables.
 
-    Their softmax is a Dirichlet variable, and a longer array begins with the shorter one. We use logarithms because
-    gammas of small concentrations would underflow. Of a fixed number of proposals the first accepted one is taken (or
-    the last proposal, in 1 of 10^10 cases).
+    The softmax of these is a Dirichlet variable. A longer array begins with the shorter one. We use logarithms because
+    gammas of small concentrations would underflow. We take the first accepted proposal of a fixed number (or the last
+    proposal, in 1 of 10^10 cases).
 
     Source: Marsaglia and Tsang, 2000, for a shape of 1 + a, where at least 95 % are accepted. A gamma of shape a is
         this times U^(1/a).

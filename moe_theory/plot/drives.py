@@ -94,7 +94,7 @@ def mean_move(run: Run, dims: Any) -> float:
 
 
 def critical_at(num_experts: int, ratio: float, dims: Any, move: float) -> float:
-    """Return the smallest drive at which a leader is still ahead by lambda after it has paid, or NaN."""
+    """Return the smallest drive at which a leader that has paid is still ahead by lambda, or NaN."""
     if num_experts < 2:
         return math.nan
     contraction = math.sqrt(error_contraction(dims.num_features, dims.num_samples))

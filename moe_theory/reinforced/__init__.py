@@ -10,7 +10,7 @@ from moe_theory.core.papers import Paper
 READINGS: dict[str, Reading] = {
     "as-stated": Reading("as-stated", "nothing is left open that changes these statements", Params())
 }
-# This is our own paper, so nothing cites it and counts over papers leave it out.
+# This is our own variant, so it has no citation, and counts over papers leave it out.
 PAPER = Paper(
     name="reinforced",
     package=__name__,

@@ -32,7 +32,7 @@ NUM_TASKS = 3
 NUM_EXPERTS = 6
 NUM_FEATURES = 7
 NUM_SAMPLES = 2
-SCALE = 1e-4  # sigma_0 where only one is used; outputs are of order 1e-5, so that a softmax is 1/M
+SCALE = 1e-4  # sigma_0 where only one is used. Outputs are of order 1e-5, so that a softmax is 1/M
 SCALES = (1e-6, 1e-5, 1e-4, 1e-3)
 EXPERT_NUMBERS = (6, 12, 24, 48)  # M, for `NUM_TASKS` tasks
 PRINTED_EXPERTS = 5
@@ -49,7 +49,7 @@ ONE_FEWER = "M = N - 1"
 FREE_SCALE = Choice("sigma_0", {"0.0001": SCALE, "1e-06": 1e-6, "0.01": 0.01})  # all orders follow sigma_0
 FREE_TASKS = Size("num_tasks", low=2, high=7)
 FREE_FEATURES = Size("num_features", low=7, high=20)
-FREE_SHARE = Choice(  # weight of an expert's own last move in the baseline; at 1 few runs settle
+FREE_SHARE = Choice(  # weight of an expert's own last move in the baseline. At 1 few runs settle
     "own",
     {"0.7": baseline.repaired, "0.9": baseline.compared(0.9), "0.4": baseline.compared(0.4), "0": baseline.mean_move},
 )
@@ -76,7 +76,7 @@ class Settling(NamedTuple):
 
 
 def is_settled(state: State, last: Int[Array, " M"], params: Params) -> Bool[Array, ""]:
-    """Return whether every expert to which a task may go, within lambda of the highest output, had it last."""
+    """Return whether, for every task, all experts with outputs within lambda of the highest had this task last."""
     exists = jnp.arange(last.shape[0])[:, None] < params.num_experts
     outputs = jnp.sum(state.gates[:, None, :] * state.pool.signals[None, :, :], axis=-1)  # (M, N)
     highest = jnp.max(jnp.where(exists, outputs, -jnp.inf), axis=0)

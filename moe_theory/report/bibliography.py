@@ -85,7 +85,7 @@ def document(report: Report) -> Document:
 
 
 def cited_papers(papers: Iterable[str]) -> list[str]:
-    """Return by rank the papers, or in place of a paper the ones whose statements it tests."""
+    """Return the papers by rank. A paper that tests other papers' statements is replaced by those papers."""
     names: set[str] = set()
     for paper in papers:
         tested = answers_for(paper) if paper in paper_names() else ()

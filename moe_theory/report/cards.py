@@ -63,7 +63,7 @@ _OUTCOMES = {
 }
 _END_OF_SENTENCE = re.compile(r"(?<!App|Sec|Fig)(?<!Eq)\. (?=[A-Z])")
 _CAUSES = {
-    Cause.REFUTED: "The named cause is not the cause.",
+    Cause.REFUTED: "The failure has another cause.",
     Cause.NOT_ISOLATED: "No ablation isolates the cause.",
     Cause.EXHIBITED: "The counterexample shows the cause directly.",
 }
@@ -111,11 +111,11 @@ def given_words(statement: Statement, *, is_short: bool) -> str:
     if is_short and statement.paper in paper_names():
         all_statements = statements(statement.paper)
         counts = Counter(itertools.chain.from_iterable(one_statement.hypotheses for one_statement in all_statements))
-        # Those of at least half of the paper's statements are its general assumptions.
+        # Hypotheses of at least half of the paper's statements are its general assumptions.
         hypotheses = [text for text in hypotheses if 2 * counts[text] < len(all_statements)]
     sentences = [f"{text[:1].upper()}{text[1:].rstrip('.')}." for text in hypotheses]
     if len(hypotheses) < len(statement.hypotheses):
-        sentences.append("The paper's general assumptions.")
+        sentences.append("The paper's assumptions hold.")
     return " ".join(sentences)
 
 
@@ -165,17 +165,17 @@ def _known_by(judgement: Judged, verdicts: Sequence[Verdict]) -> list[str]:
     status = statement_status(judgement)
     sentences = []
     if status == StatementStatus.AMENDED and statement.disproof:
-        sentences.append("False as printed by an exact counterexample.")
+        sentences.append("An exact counterexample refutes the printed form.")
     proof = _deciding_proof(judgement)
     if proof is not None:
-        way = "Known by an exact proof."
+        way = "Shown by an exact proof."
         if proof is statement.disproof:
-            way = "Known by an exact counterexample."
+            way = "Shown by an exact counterexample."
         elif status == StatementStatus.AMENDED:
             way = "Proved under the condition."
         sentences.append(f"{way} {_first_sentence(proof.caveat)}".strip())
     elif "exact" in ways:
-        sentences.append("Known by exact computation.")
+        sentences.append("Shown by exact computation.")
     verdict = deciding_verdict(judgement, verdicts)
     if verdict and not verdict.is_computed and verdict.status in (Status.SUPPORTED, Status.REFUTED):
         runs = f"{verdict.replicates:,} runs"

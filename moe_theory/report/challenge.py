@@ -29,15 +29,15 @@ def clause(search: Challenge) -> str:
         return "No condition of two inequalities was found under which it holds."
     nearest = restoring.nearest
     margins = f"{abs(nearest.violation):.2g}"
-    side = "beyond" if nearest.violation > 0 else "within"
+    side = "outside" if nearest.violation > 0 else "inside"
     return (
         f"For {restoring.words} no counterexample was found in {restoring.settings} settings. The closest is "
-        f"{placed(nearest.setting)}, {margins} margin{'s' * (margins != '1')} {side} what is allowed."
+        f"{placed(nearest.setting)}, {margins} margin{'s' * (margins != '1')} {side} the allowed range."
     )
 
 
 def covered(search: Challenge) -> str:
-    counts = f"{_count(search.settings, 'setting')} and {_count(search.shapes, 'shape')} of programs"
+    counts = f"{_count(search.settings, 'setting')} and {_count(search.shapes, 'array shape')}"
     return f"{counts} ({search.inadmissible} more are not admissible) in {search.seconds:g} s."
 
 

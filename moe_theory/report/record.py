@@ -95,8 +95,8 @@ def of_searches(folders: Sequence[Path]) -> list[PaperRecord]:
 def own(*folders: Path) -> Recorded:
     """Return a paper's record, including the runs in these folders.
 
-    It has verdicts on every claim under each reading. Verdicts in the folders replace recorded ones. All runs have the
-    same seed, so the sum of the remaining errors bounds the probability that any verdict is false.
+    The record has verdicts on every claim under each reading. Verdicts in the folders replace recorded ones. All runs
+    have the same seed, so the sum of the remaining errors bounds the probability that any verdict is false.
     """
     report = read_printed(folders)
     folder = " and ".join(map(str, folders))

@@ -108,7 +108,7 @@ def caption(results: Results) -> str:
     sweep = results.sweep
     reading = enclosed(" under ", sweep.reading)
     lines = [
-        f"{sweep.system}{reading}. At round {results.rounds[-1]}: mean with ± 2 standard errors; {sweep.replicates} "
+        f"{sweep.system}{reading}. At round {results.rounds[-1]}: mean with ± 2 standard errors, {sweep.replicates} "
         "replicates per cell."
     ]
     if len(sweep.grid.axes) > 1:

@@ -166,7 +166,7 @@ def sentence(verdict: Verdict) -> str:
         case Status.VACUOUS:
             side = "above" if verdict.kind == "lower_bound" or verdict.side == "at_least" else "below"
             if math.isfinite(verdict.trivial) and verdict.kind != "probability":
-                return f"It holds, but so would any number {side} {number(verdict.trivial)}."
+                return f"It holds, but so would any bound {side} {number(verdict.trivial)}."
             return "It holds, but no outcome could contradict it here."
         case Status.INAPPLICABLE:
             return f"A hypothesis {verdict.reason.strip().rstrip('.')}."
@@ -232,7 +232,7 @@ def _slope(verdict: Verdict) -> str:
 
 
 def _with_interval(value: float, low: float, high: float) -> str:
-    if number(low) == number(high):  # as of exact values, or where there is no interval
+    if number(low) == number(high):  # for exact values, or where there is no interval
         return number(value)
     return f"{number(value)} (interval {number(low)} to {number(high)})"
 
@@ -263,7 +263,7 @@ def _failure_words(verdict: Verdict, before: Trend) -> str:
         f"so in {before.value * count:,.0f} (interval {_shares(before.low, before.high)})"
     )
     if verdict.status is Status.REFUTED:
-        words += f". It stays away from 0, and falls by less than the power {SLOWEST_FALL:g}"
+        words += f". It stays away from 0, and falls with an exponent below {SLOWEST_FALL:g}"
     return words
 
 
@@ -419,8 +419,8 @@ def error_words(report: Report) -> str:
     start += " (as replicates grow, where an interval is asymptotic)"
     shares = sorted(f"{share:.3g}" for share in {min(errors), max(errors)} if math.isfinite(share))
     if len(errors) > 1 and shares:
-        return f"{start}: {' to '.join(shares)} each, each spent over its interim analyses."
-    return f"{start}, spent over its interim analyses."
+        return f"{start}: {' to '.join(shares)} each, each split over its interim analyses."
+    return f"{start}, split over its interim analyses."
 
 
 def cut_short(report: Report) -> list[Verdict]:

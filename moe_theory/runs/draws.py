@@ -1,4 +1,4 @@
-"""Random numbers for measurements, apart from those of the runs."""
+"""Random numbers for measurements, independent of the runs' random numbers."""
 
 import functools
 from collections.abc import Callable

@@ -1,6 +1,6 @@
 """The Python files that decide a module's numbers, and their digest.
 
-Of a file, the bytes are digested. A module of this package includes all of the package's modules that it imports. A
+A file is digested by its bytes. A module of this package includes all of the package's modules that it imports. A
 user's module includes all files of its package or folder, and this whole package if they import it. Installed libraries
 enter by name and version.
 """

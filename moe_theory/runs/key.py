@@ -70,7 +70,7 @@ class Digests:
         self._names: dict[int, tuple[bytes, Any]] = {}  # by the id of an object, which stays alive here
 
     def of(self, *objects: Any) -> str:
-        self._names = {}  # names from other calls may be those of cycles
+        self._names = {}  # names from other calls may belong to cycles
         try:
             return self._digest(objects).hex()
         except InvalidValueError:

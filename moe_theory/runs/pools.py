@@ -31,7 +31,7 @@ def pool_of(executor: Executor | None = None, dask: str | None = None, devices: 
 
 
 def dask_pool(address: str) -> WorkerPool:
-    """Return the workers of a Dask cluster. Whoever controls its scheduler can run any code in this process.
+    """Return the workers of a Dask cluster. Anyone who controls its scheduler can run any code in this process.
 
     Args:
         address: `tcp://HOST:PORT` or `tls://HOST:PORT` of a scheduler, or `local:N` for N processes. Dask's

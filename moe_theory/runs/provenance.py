@@ -1,4 +1,4 @@
-"""What decides numbers besides the request and the code."""
+"""Everything besides the request and the code that decides numbers."""
 
 import datetime
 import functools

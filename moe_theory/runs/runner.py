@@ -34,7 +34,7 @@ class _Queue(NamedTuple):
     tasks: Iterator[Task]
 
 
-_ABANDONED: weakref.WeakSet[Future[Any]] = weakref.WeakSet()  # workers keep running ones alive
+_ABANDONED: weakref.WeakSet[Future[Any]] = weakref.WeakSet()  # workers keep running calls alive
 
 
 def has_abandoned() -> bool:
@@ -51,7 +51,7 @@ def programs_first(users: Iterable[T], program_of: Callable[[T], Hashable]) -> l
 
 
 class Runner:
-    """Sends tasks of several jobs to workers, those of the lowest rank first."""
+    """Sends tasks of several jobs to workers. Tasks of the lowest rank go first."""
 
     def __init__(self, pool: WorkerPool | None = None, progress: Progress = quiet) -> None:
         """Use this machine's devices unless a `pool` is given."""

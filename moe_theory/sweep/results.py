@@ -58,8 +58,8 @@ class Sweep(Specification):
 
         Args:
             executor: a `concurrent.futures.Executor` whose workers can import this package. It stays open.
-            dask: the address of a Dask scheduler, or "local:N" for N processes. Whoever controls the scheduler can run
-                any code here and on its workers. Dask's configuration gives certificates.
+            dask: the address of a Dask scheduler, or "local:N" for N processes. Anyone who controls the scheduler can
+                run any code here and on its workers. Dask's configuration gives certificates.
             devices: the number of local devices, by default all. Give only one of these three.
             progress: a listener. By default progress goes to standard error.
             part: in a batch job, a fixed share of the chunks, such as "3/8".

@@ -81,7 +81,7 @@ Table = dict[Text, Any]
 
 
 class Spacing(BaseModel):
-    """Values at equal distances or ratios. In a logspace, too, the ends are values and not exponents."""
+    """Values at equal distances or ratios. The ends of a logspace are values, not exponents."""
 
     model_config = ConfigDict(extra="forbid")
     num: Annotated[Whole, Field(ge=2, le=MOST_VALUES)]

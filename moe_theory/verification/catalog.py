@@ -82,7 +82,7 @@ def matching(pattern: str, every: Sequence[Statement]) -> list[Statement]:
 
 
 def answered(paper: str) -> list[Statement]:
-    """Return a paper's statements in order. If it has none, return those that its claims test."""
+    """Return a paper's statements in order. If it has none, return the statements that its claims test."""
     answers = answers_for(paper)
     if not answers:
         return statements(paper)

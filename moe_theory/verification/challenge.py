@@ -2,9 +2,9 @@
 
 The search tries the recorded setting first, then the ends of each axis, and then points that fill the region. The best
 settings receive more replicates, and the search also tries their neighbours. A flip is an opposite verdict of `verify`
-on a fresh seed, at its share of the error. Its setting is moved towards the recorded one, axis by axis, and tested once
-more. Halving finds its border. The search then fits a clause of one or two inequalities that exclude the flips, and
-searches inside it. A search without flips proves nothing.
+on a fresh seed, at its share of the error. The setting of a flip is moved towards the recorded one, axis by axis, and
+tested once more. Halving finds its border. The search then fits a clause of one or two inequalities that exclude the
+flips, and searches inside it. A search without flips proves nothing.
 """
 
 import dataclasses

@@ -28,7 +28,7 @@ class Samples(NamedTuple):
     observed: Float[np.ndarray, "B V"]
     predicted: Float[np.ndarray, "B V"] | None = None  # for a rate its exponent, (B, 1)
     scale: Float[np.ndarray, "B V"] | None = None  # the unit of the margin
-    trivial: Float[np.ndarray, "B V"] | None = None  # the bound that holds anyway
+    trivial: Float[np.ndarray, "B V"] | None = None  # the bound that holds trivially
 
     @property
     def num_replicates(self) -> int:
@@ -54,7 +54,7 @@ class Compared(NamedTuple):
     observed: Values
     predicted: Values  # for a rate its exponent, (B, 1)
     allowed: Values  # the margin in the unit of the difference
-    trivial: Values | None  # the bound that holds anyway
+    trivial: Values | None  # the bound that holds trivially
     ranges: Mapping[str, Range]  # for "observed", "predicted" and "scale"
     is_computed: bool  # whether the claim has no randomness
     error: float | None  # error of all interim analyses together
@@ -403,11 +403,11 @@ class Rate(Criterion):
 class LimitRate(_Limit, Rate):
     """Test that a quantity is O(), Omega() or Theta() of a power of x, with any constant, in a limit.
 
-    There the slope of log means over log x is at_most, at_least or equal to the exponent. The columns are the bending,
-    whose exponent is 0, and the slope over the last decade. The bending is the difference of that slope from the slope
-    over the decade before. The claim is SUPPORTED if the slope is within the margin and provably bends by at most the
-    margin towards the other side. It is REFUTED if the slope is beyond the margin and provably bends back by at most
-    the margin. If the slope may still bend towards the other decision, the claim stays open.
+    In the limit the slope of log means over log x is at_most, at_least or equal to the exponent. The columns are the
+    bending, whose exponent is 0, and the slope over the last decade. The bending is the difference of that slope from
+    the slope over the decade before. The claim is SUPPORTED if the slope is within the margin and provably bends by at
+    most the margin towards the other side. It is REFUTED if the slope is beyond the margin and provably bends back by
+    at most the margin. If the slope may still bend towards the other decision, the claim stays open.
     """
 
     kind = "limit_rate"

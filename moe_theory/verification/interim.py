@@ -16,7 +16,7 @@ from moe_theory.verification.verdict import Look, Status, Stop, Verdict
 
 FIRST_SHARE = 32  # the first analysis has 1/32 of the experiment's replicates,
 FIRST_LOOK = 64  # but at least 64
-MOST_REPLICATES = 1 << 22  # limit of a run without another one
+MOST_REPLICATES = 1 << 22  # limit of a run that has no other limit
 
 
 def look_sizes(replicates: int, limit: int | None = None) -> tuple[int, ...]:
@@ -66,7 +66,7 @@ def examine(claim: Claim, samples: Samples, labels: list[str], error: float, bla
     is_of_means = not criterion.is_of_instances and not claim.is_computed
     differences = compared.observed - compared.predicted
     if is_decided and is_of_means and any(map(is_dependent, differences.T)):
-        doubt = "replicates depend on one another, as those of a shared seed do"
+        doubt = "replicates depend on one another, as replicates with a shared seed do"
         verdict = dataclasses.replace(verdict, status=Status.INCONCLUSIVE, doubt=doubt)
     return verdict, look
 

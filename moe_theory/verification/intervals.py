@@ -247,7 +247,7 @@ def contrast_limits(
 ) -> tuple[Float[np.ndarray, " C"], Float[np.ndarray, " C"]]:
     """Return bounds on sum_v a_v log(mean_v) from simultaneous intervals of the means, for any distribution.
 
-    They are wide if the means are correlated, and infinite if a mean has no interval.
+    The bounds are wide if the means are correlated, and infinite if a mean has no interval.
     """
     if any(means.doubts) or not np.all(means.low > 0):
         infinite = np.full(len(weights), np.inf)
@@ -276,7 +276,7 @@ def asymptotic_end(abscissa: Float[np.ndarray, " V"]) -> tuple[list[int], str]:
 
 
 def last_decades(abscissa: Float[np.ndarray, " V"], number: int) -> Int[np.ndarray, " P"]:
-    """Return the grid points within `number` decades of the one closest to the limit, but at least `number` + 1."""
+    """Return the grid points within `number` decades of the point closest to the limit, but at least `number` + 1."""
     order = np.argsort(abscissa)
     if abscissa.max() <= 1:
         order = order[::-1]
@@ -343,7 +343,7 @@ def _largest_t(samples: np.ndarray, error: float) -> float:
         spread = np.sqrt((freedom + beyond**2) / chi_squares)
         deviations = correlation[components] * beyond[:, None] + spread[:, None] * remaining
         weights = 1 / np.maximum(np.sum(np.abs(deviations) > critical, axis=1), 1)
-        # Three standard errors more, against an interval that is too narrow by chance.
+        # Three standard errors are added, so that the interval is not too narrow by chance.
         probability = weights.mean() + 3 * weights.std() / math.sqrt(BOOTSTRAP_DRAWS)
         return math.log(2 * num_components * tail * probability / error)
 

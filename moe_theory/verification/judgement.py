@@ -6,7 +6,7 @@ which bounds the sum of both kinds of error.
 
 Values with a declared range have an exact interval for all interim analyses, and values without randomness are their
 own interval. Other means have intervals by Student's t. If t cannot be trusted for a slope, its interval follows from
-those of its means. In both cases each kind of error has at most half of the probability.
+the intervals of its means. In both cases each kind of error has at most half of the probability.
 """
 
 import functools
@@ -50,7 +50,7 @@ class Bounds(NamedTuple):
 class Prior(NamedTuple):
     difference: Bounds = Bounds()  # observed - predicted
     allowed: Bounds = Bounds()
-    error: float | None = None  # error of all looks together, by default that of the one look
+    error: float | None = None  # error of all analyses together, by default of the one analysis
     doubt: str = ""  # a reason to distrust t, whatever the samples
     from_means: Bounds = Bounds()  # bounds on the mean difference, for when t is not trusted
 
@@ -65,7 +65,7 @@ class Decision(NamedTuple):
     method: str  # method of the intervals
     is_exact: bool
     doubt: str = ""  # why there is no interval
-    error: float | None = None  # error of intervals that hold at all looks together
+    error: float | None = None  # error of intervals that hold at all analyses together
 
 
 SIGNS: dict[str, tuple[int, ...]] = {  # of a difference that must not be large, by kind of claim or side of slope
@@ -82,7 +82,7 @@ SIGNS: dict[str, tuple[int, ...]] = {  # of a difference that must not be large,
 def judge_means(difference: Values, allowed: Values, error: float, side: str, prior: Prior) -> Decision:
     """Test the means of observed - predicted, with the `SIGNS` of the side, for all components at once.
 
-    They must be at most the allowed means, and for an ordering strictly below.
+    The means must be at most the allowed means, and for an ordering strictly below.
     """
     signs = SIGNS[side]
     num_components = difference.shape[1]
@@ -152,17 +152,17 @@ def _intervals(
 def _method(bounds: Bounds, scheme: Scheme, num_components: int) -> str:
     ends = np.isfinite(np.stack(bounds))
     by_t = "Student's t"
-    betting = "betting, at all looks together"
+    betting = "betting, at all analyses together"
     if num_components > 1:
         betting += ", Bonferroni"
         by_t += ", sup-t by multiplier bootstrap" if scheme.is_bootstrap else ", Bonferroni"
     if not ends.any():
         return by_t
     if np.all(np.equal(*bounds)):
-        return "computed: nothing random enters"
+        return "computed without randomness"
     if ends.all():
         return betting
-    return f"{betting}, on the side that values have a bound on; {by_t} on the other"
+    return f"{betting}, on the bounded side, and {by_t} on the other"
 
 
 def judge_probability(
@@ -199,10 +199,10 @@ def judge_limit_probability(
 ) -> Decision:
     """Test that the probability of an event tends to 0 (at_most) or to 1 along the grid.
 
-    The failure probability must tend to 0. The claim is SUPPORTED if this probability is at most the margin at the end,
-    falls over the last two decades or stays within the margin there, and is nowhere there provably lower than at the
-    end. The claim is REFUTED if the probability is above the margin at the end, and falls over the last two decades
-    with an exponent below `SLOWEST_FALL` or not at all. Other cases stay open. Clopper-Pearson intervals are
+    The failure probability must tend to 0. The claim is SUPPORTED if this probability is at most the margin at the end.
+    It must also fall over the last two decades or stay within the margin there, and nowhere be provably lower there
+    than at the end. The claim is REFUTED if the probability is above the margin at the end, and falls over the last two
+    decades with an exponent below `SLOWEST_FALL` or not at all. Other cases stay open. Clopper-Pearson intervals are
     simultaneous.
 
     So a fall like 1/log(1/x) below x = 1e-10 counts as no fall.

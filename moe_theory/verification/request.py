@@ -78,7 +78,7 @@ def check_request(
     settings: Mapping[str, Any] | None = None,
     system: str | Parts | None = None,
 ) -> Request:
-    """Return a request's studies before anything runs. Arguments and errors are those of `verify`."""
+    """Return a request's studies before anything runs. Arguments and errors are as in `verify`."""
     if replicates is not None and (not isinstance(replicates, (int, np.integer)) or replicates < MIN_REPLICATES):
         raise InvalidValueError(
             f"replicates={replicates} must be a whole number of at least {MIN_REPLICATES}, because an interval of a "

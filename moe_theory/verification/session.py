@@ -68,7 +68,7 @@ def verify(
         folder: the folder of saved samples, from which a later call or `moe-theory verify --out FOLDER` resumes.
         executor: a `concurrent.futures.Executor` whose workers can import this package and the papers. It stays open,
             and measured runs stay in this process.
-        dask: in place of `executor`, the address of a Dask scheduler, or "local:N" for N processes. Whoever controls
+        dask: in place of `executor`, the address of a Dask scheduler, or "local:N" for N processes. Anyone who controls
             the scheduler can run any code here and on its workers.
         progress: a listener. By default progress is a line in a notebook, and otherwise on standard error.
         on_verdict: called with each verdict once its claim is decided.

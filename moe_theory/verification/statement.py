@@ -6,7 +6,7 @@
     def largest_gap(run):
         return share_gaps(run).max(axis=0)
 
-Its status is derived from its claims' verdicts by role (`verification.status`).
+The status of a statement is derived from its claims' verdicts by role (`verification.status`).
 """
 
 import dataclasses
@@ -208,7 +208,7 @@ class Declared(Statement):
         return (*self.axes, *(axis for axis in self.shared_axes if varies(axis, *runs)))
 
     def cite(self, *ids: str, role: str) -> None:
-        """Count claims of other statements as this statement's, in this role."""
+        """Count claims of other statements as claims of this statement, in this role."""
         self.roles.update(dict.fromkeys(map(self._whole, ids), Role(role)))
 
     def _whole(self, id: str) -> str:

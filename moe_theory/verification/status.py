@@ -15,15 +15,15 @@ roles, and counterexamples that do not refute, decide nothing. A reading that vi
 claims gives no status, and readings that disagree give separate statuses. A statement without deciding claims is not
 testable if computation cannot decide it, and otherwise open. Both need a declared reason.
 
-A statement with a `disproof` is false unless a clause restores it, and amended if one does. This is so even if its
+A statement with a `disproof` is false unless a clause restores it, and amended if one does. This holds even if its
 claims are undecided, and without a clause also under untested readings.
 
 A search extends the status to the free parameters. A statement that holds at the recorded setting but fails elsewhere
 is amended if a declared or found clause excludes all failures, and otherwise false. A statement that is false at the
-recorded setting is amended if the search found settings where it holds and a clause, unless it has a disproof and
-declares none.
+recorded setting is amended if the search found settings where it holds and a clause. With a disproof it must declare a
+clause.
 
-A status is proved if a disproof or proof agrees with the claims. It has a caveat if the proof assumes more than the
+A status is proved if a disproof or proof agrees with the claims, with a caveat if the proof assumes more than the
 paper. It is exact if the deciding claims have no randomness or a single instance refutes. Others are simulated.
 
 An `intervention` removes the cause of a false statement, and a `suspect` removes another possible cause. The cause is
@@ -275,7 +275,7 @@ def premises_of(name: str) -> tuple[str, ...]:
 def failing_premises(judgements: Sequence[Judged]) -> dict[str, tuple[str, ...]]:
     """Return by statement's name the premises of its proof that are false or vacuous.
 
-    Then the proof fails, but the statement may still hold for another reason.
+    If there are any, the proof fails, but the statement may still hold for another reason.
     """
     names = [judgement.statement.name for judgement in judgements]
     failing = {judgement.statement.name for judgement in judgements if judgement.fails}

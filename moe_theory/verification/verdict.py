@@ -163,7 +163,7 @@ class Verdict(Shown, JsonRecord):
     def unseen(self) -> float:
         """The largest frequency of an event that all replicates may have missed, at the verdict's error.
 
-        It is NaN if the interval accounts for such events, or if the claim has no randomness.
+        The value is NaN if the interval accounts for such events, or if the claim has no randomness.
         """
         if self.is_exact or self.is_computed or not self.replicates:
             return math.nan
@@ -176,7 +176,7 @@ class Verdict(Shown, JsonRecord):
 
     @property
     def violation(self) -> float:
-        """The excess over the margin, in margins. It is negative within the margin, and NaN without numbers.
+        """The excess over the margin, in units of the margin. It is negative within it, and NaN without numbers.
 
         If the margin is 0, the unit is a probability or a replicate's standard deviation.
         """
@@ -212,7 +212,7 @@ class Verdict(Shown, JsonRecord):
         return {name: fields[name] for name in FIELDS if name not in self.LATER or fields[name]}
 
     def held_for(self, settings: Container[str]) -> "Verdict":
-        """Return the verdict restricted to those of its readings that are among these settings."""
+        """Return the verdict restricted to its readings that are among these settings."""
         readings = [
             reading
             for reading, setting in zip((self.reading, *self.also), self.settings, strict=True)

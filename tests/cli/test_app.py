@@ -110,7 +110,7 @@ def failing(monkeypatch):
 def test_an_end_is_one_line(failing, refused):
     for raised, code, said in (
         (InvalidValueError("no [such] run"), output.BAD_INPUT, "no [such] run"),
-        (KeyboardInterrupt(), output.INTERRUPTED, "interrupted; unfinished output is not written"),
+        (KeyboardInterrupt(), output.INTERRUPTED, "interrupted. Unfinished output is not written"),
         *((end, 1, "the input ended before the question was answered") for end in ENDS),
     ):
         failing(raised)

@@ -107,7 +107,7 @@ def test_every_card_fits_on_a_screen(papers):
 def test_a_proof_is_on_the_card_and_its_program_is_printed_as_it_is(ran, refused):
     (known,) = recorded.judged_statements("continual.proposition-4-forgetting")
     printed = ran("why", known.statement.name).out
-    assert "Known by an exact counterexample." in printed
+    assert "Shown by an exact counterexample." in printed
     assert any(line.startswith("Exact argument") for line in printed.splitlines())
     for option in ("--proof", "--disproof"):
         assert ran("why", known.statement.name, option).out == known.statement.script("disproof")

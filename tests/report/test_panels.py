@@ -99,7 +99,7 @@ def verdict(id: str, status: Status, says: str) -> Verdict:
             "Tested: Without x it is so. Result: holds (32 of 64). Tested: Without y it is so. Result: fails (32 of",
         ),
         (Status.SUPPORTED, Status.SUPPORTED, f"{NOT_ISOLATED} Tested: Without x"),
-        (Status.REFUTED, Status.REFUTED, "The named cause is not the cause. Tested: Without x it is so. Result: fails"),
+        (Status.REFUTED, Status.REFUTED, "The failure has another cause. Tested: Without x it is so. Result: fails"),
         (Status.INCONCLUSIVE, Status.REFUTED, f"{NOT_ISOLATED} Tested: Without x it is so. Result: is undecided"),
         (Status.INAPPLICABLE, Status.REFUTED, f"{NOT_ISOLATED} Tested: Without y"),
     ],

@@ -112,7 +112,7 @@ def test_a_claim_that_is_declared_exact_may_read_nothing_random():
     free = judged("total", is_computed=True)
     assert (free.status, free.is_exact, free.replicates) == (Status.REFUTED, True, 64)
     assert free.interval == (1.5, 1.5)
-    assert "nothing random enters" in free.interval_kind
+    assert "computed without randomness" in free.interval_kind
     assert judged("total").status is Status.INCONCLUSIVE  # as nobody has said that it is exact
     begun = dataclasses.replace(RUNS["total"], start=lambda key, replicates, params: None)
     exact = make(experiment=begun, is_computed=True)

@@ -56,7 +56,7 @@ DATASETS: dict[str, Loader] = {
 
 
 def read_folder(folder: Path | str, preferred: str = "") -> DataSet:
-    """Return the data set in a folder, which is the preferred one, or else a published one or images in folders.
+    """Return the data set in a folder: the preferred one, or else a published one or images in folders.
 
     Raises: MissingError if there is none. DataError or InvalidValueError for unreadable files.
 

@@ -74,7 +74,7 @@ CIFAR100 = Published(
 
 
 def load_mnist(paths: list[Path]) -> DataSet:
-    """Return images (n, 28, 28, 1) of MNIST or Fashion-MNIST, told apart by MD5. The title marks other files."""
+    """Return images (n, 28, 28, 1) of MNIST or Fashion-MNIST, distinguished by MD5. The title marks other files."""
     train = _idx_split(paths[0], paths[1], len(MNIST.class_names))
     test = _idx_split(paths[2], paths[3], len(MNIST.class_names))
     md5 = tuple(hashlib.md5(read_whole(path), usedforsecurity=False).hexdigest() for path in paths)

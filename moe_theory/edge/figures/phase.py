@@ -22,7 +22,7 @@ EXPERTS = (5, 8, 12, 20, 33, 52, 83, 130)  # reach beyond all of Proposition 1's
 DRIVES = (0.05, 0.12, 0.28, 0.66, 1.5, 3.6, 8.5, 20.0)
 DIMS = figure_3_dims(EXPERTS[-1])
 RULES = {"stated": r"$N M_{th}\,\ln(1/\delta)$", "chernoff": "Chernoff"}  # rules of `theory.experts_needed`
-LEVELS = (0.3, 1.0)  # limits of the colours; 1 is task-independent routing
+LEVELS = (0.3, 1.0)  # limits of the colours. 1 is task-independent routing
 CRITICAL = roles.ArtistStyle(color="black", linewidth=1.4)
 PATH = roles.ArtistStyle(color="black", linewidth=1.0, linestyle=(0, (1, 2)))
 LINE = roles.ArtistStyle(color="C1", linewidth=1.1)

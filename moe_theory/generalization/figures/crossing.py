@@ -1,6 +1,6 @@
 """Where Theorem 1's bound crosses the gap: counterexamples A and B over the number of samples.
 
-Both have k = 1, where the readings of d_N agree. d_N is 0 for A's fixed router, and B's router is learned.
+Both have k = 1, where the readings of d_N agree. For A's fixed router d_N = 0. B's router is learned.
 """
 
 import bisect

@@ -23,7 +23,7 @@ TIMES = (30, 300, 3000)  # multiples of it
 DIMS = Dims(max_experts=3, max_rounds=TIMES[-1], max_leaves=512)
 SETTING = {"num_experts": 3, "max_active": 3, "smoothness_ratio": 0.85, "split_constant": 0.2}
 CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])  # where the corners, one per expert, are drawn
-LEAST_AREA = 1e-9  # area of a box's part of the simplex; smaller parts are points or lines and are not drawn
+LEAST_AREA = 1e-9  # area of a box's part of the simplex. Smaller parts are points or lines and are not drawn
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:

@@ -32,7 +32,7 @@ class ServingMethod(NamedTuple):
     name: str
     prepare: Callable[[Deployment], Loaded]  # once, before the first slot
     serve: Callable[[Loaded, Float[Array, "n s p"], Int[Array, " n"]], Float[Array, "n C"]]  # (.., inputs, tags)
-    merge: Callable[[Loaded, Float[Array, " K"]], Loaded] | None = None  # once per slot; `serve` takes its result
+    merge: Callable[[Loaded, Float[Array, " K"]], Loaded] | None = None  # once per slot. `serve` takes its result
     router: str | None = None  # the kind of router that it needs
     answers_like: str | None = None  # another build with the same logits
 

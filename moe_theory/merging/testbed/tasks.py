@@ -48,7 +48,7 @@ def changed(images: np.ndarray, change: int) -> np.ndarray:
 
 TRAIN = "train"
 VALIDATION = "validation"
-_STRIDE = 3  # between label maps; prime to the number of classes
+_STRIDE = 3  # between label maps, prime to the number of classes
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Recipe:
     """Setting that determines the trained weights."""
 
     num_tasks: Size = 8  # V
-    num_experts: Size = 8  # K; expert v mod K serves task v
+    num_experts: Size = 8  # K, where expert v mod K serves task v
     width: Size = 48
     hidden: Size = 128  # of an expert
     num_layers: Size = 2

@@ -55,7 +55,7 @@ def cached(store: Store, key: str, make: Callable[[], Tree], like: Any, progress
     try:
         store.put({key: pack(leaves)})
     except OutputError as failure:
-        progress(f"what was trained is not saved: {failure}")
+        progress(f"the trained model is not saved: {failure}")
     return tree
 
 
