@@ -1,6 +1,6 @@
 """Remark on sparsity awareness (Sections 1, 4): with free router weights, k = 1 has no larger gap than k > 1.
 
-The bound. If d_N is the same for both, the bound grows with k, because k (1 + log(T/k)) does.
+The bound. At the same d_N it grows with k, as k (1 + log(T/k)) does.
 
 The gap. Let the class of logits contain c g with every g, for all c > 0, with gates as in (5), a continuous loss in [0,
 1] and no ties of logits. As c grows, the gate of the largest logit tends to 1. So each f of F(T, 1) is the limit of
