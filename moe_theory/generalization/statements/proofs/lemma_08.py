@@ -6,8 +6,8 @@ most the sum of the sups, so the mean is at most E sup (1/m) sum s_i f(x_i) + E 
 distributed like s, and x' like x, both terms are R_m(F) of Definition 2, without absolute values.
 
 The proof uses i.i.d. samples and finite means, and nothing about F, the loss or its range. The program computes both
-sides and the step between them, over all inputs, exchanges and signs, for every class of functions from two inputs to
-{-1, 0, 1}.
+sides and the step between them. It takes all inputs, exchanges and signs, and every class of functions from two inputs
+to {-1, 0, 1}.
 """
 
 import sys

@@ -8,9 +8,9 @@ mean by sqrt(log(2/delta)/(2m)) with probability at most delta/2.
 
 (b) A second sample and exchanges (Lemma 8) bound either mean by 2 E R_S(l o F).
 
-(c) On S, the class F is the union of the F_mu over Gamma(m) patterns. Let Z_mu = sup (1/m) sum s_i l_i(f). Less the
-mean of s_i/2, which all share, a sign changes Z_mu by 1/m, so E exp(t (Z_mu - E Z_mu)) <= exp(t^2/(8m)) and E max Z_mu
-<= max E Z_mu + log Gamma/t + t/(8m). At t = sqrt(8 m log Gamma) the last two terms are sqrt(log Gamma/(2m)).
+(c) On S, the class F is the union of the F_mu over Gamma(m) patterns. Let Z_mu be sup (1/m) sum s_i l_i(f) less the
+mean of s_i/2. One sign changes Z_mu by at most 1/m, so E exp(t (Z_mu - E Z_mu)) <= exp(t^2/(8m)), and E max Z_mu <= max
+E Z_mu + log Gamma/t + t/(8m). At t = sqrt(8 m log Gamma) the last two terms are sqrt(log Gamma/(2m)).
 
 (d) E Z_mu = R_S(l o F_mu) <= C rho (Lemma 9). Together, with probability 1 - delta the gap is at most 2 C rho + 2
 sqrt(log Gamma(m)/(2m)) + sqrt(log(2/delta)/(2m)).

@@ -6,7 +6,7 @@ in which a node at depth h can be split. A leaf at depth h appears after its par
 pull per slot. So e_h is the least s > e_{h-1} with s - e_{h-1} >= tau_h(s), where e_{-1} = 0.
 
 A split at depth h in a slot s >= e_h comes after tau_h(s) >= tau_h(e_h) pulls of its leaf, and after at least one. So
-it uses m_h = max(1, ceil tau_h(e_h)) whole pulls, which no other split uses. Hence there are at most t_h/m_h splits at
+it uses m_h = max(1, ceil tau_h(e_h)) whole pulls, which no other split uses. So there are at most t_h/m_h splits at
 depth h. As sum_h t_h <= t, and m_h grows like rho^(-2h), the leaves grow like T^(log 2/log(2/rho^2)) up to logarithms.
 This is slower than T, so (5) holds from some T on.
 """
