@@ -4,8 +4,8 @@ The bound counts the complexity of one expert and of the active set, not of the 
 = 1, h_2 = -1, and let the gates be the softmax of g(x) and -g(x). Then f = tanh(g(x)) has the signs of g. Let x be
 uniform on n = 10 m^2 points, y a fair coin and the loss clip((1 - y f)/2, 0, 1), so C = 1/2. Every f has L_D = 1/2.
 
-For each sign pattern s the router's class has g = 20 s(x) + e_s, with distinct e_s in (0, 1). No input occurs twice
-with probability at least 1 - m^2/(2n) = 1 - 1/20. Then some s equals y on the sample, with losses below e^-36. There is
+For each sign pattern s the router's class has g = 20 s(x) + e_s, with distinct e_s in (0, 1). With probability at least
+1 - m^2/(2n) = 1 - 1/20, no input occurs twice. Then some s equals y on the sample, with losses below e^-36. There is
 one mask, so d_N = 0. For pairs of gates in place of masks, no two members agree at any x, so no two points are
 shattered, and d_N <= 1. As R_m(H) = E|sum of m signs|/m <= 1/sqrt(m), the bound (8) is at most K (2/sqrt(m) + 2 sqrt((4
 + log(2m) + log(4/delta))/(2m))), which tends to 0.

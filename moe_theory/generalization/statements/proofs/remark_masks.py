@@ -1,9 +1,9 @@
 """Remark on sparsity awareness: linear routers do not need the factor k of its term, but others do.
 
 Linear routers. Top-k masks of m inputs follow from the signs (>= 0 or < 0) of N = m T (T - 1)/2 forms (v_i - v_j).x,
-linear in D = (T - 1) d parameters. Any D + 1 forms z have sum a z = 0, some a > 0. Those cannot be < 0 with all others
->= 0. So (Sauer, Shelah) Gamma(m) <= sum_{i<=D} binom(N, i) <= (e N/D)^D for N >= D, and log Gamma <= (T - 1) d log(e m
-T/(2 d)) for every k.
+linear in D = (T - 1) d parameters. Any D + 1 forms z have sum a z = 0, some a > 0. The z with a > 0 cannot be < 0 with
+all others >= 0. So (Sauer, Shelah) Gamma(m) <= sum_{i<=D} binom(N, i) <= (e N/D)^D for N >= D, and log Gamma <= (T - 1)
+d log(e m T/(2 d)) for every k.
 
 Other routers. Let T = 2 k, H = {1, -1}, x uniform on k = 8 m points, y a fair coin. As binom(2 k, k) >= 2^k, each point
 set A has its own mask mu_A. Its router uses mu_A on A, and elsewhere the first k experts, all -1. In mu_A a later
