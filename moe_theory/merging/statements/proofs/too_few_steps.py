@@ -8,7 +8,7 @@ With all constants 1, L = 2 and c = 2 the term is at least 265 sqrt(lambda S) at
 Robust: all constants c, C_1, C_3, lambda, S, w and L, and any smaller eta or J.
 
 Objection: The remark treats eta as a constant, for which (1 - eta w lambda)^(J/2) falls exponentially in T. But (6) is
-proved only for eta <= C_1/(w (T L + lambda)). S could grow too, but like T^3 it would be the largest term of (6).
+proved only for eta <= C_1/(w (T L + lambda)). S could grow like T^3, but then it would be the largest term of (6).
 """
 
 import sys
