@@ -14,7 +14,7 @@ class Figure(NamedTuple):
     id: str
     experiment: Experiment
     sizes: tuple[int, ...]  # numbers M of experts above 1
-    panels: tuple[str, ...]  # names of metrics, which end claims' ids
+    panels: tuple[str, ...]  # names of metrics, the last parts of claims' ids
 
 
 final_error = experiments.final("generalization_error")

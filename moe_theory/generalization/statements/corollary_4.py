@@ -14,7 +14,7 @@ from moe_theory.verification.statement import alike, bound, limit_rate
 
 EXPERTS = tuple(2**power for power in range(6, 15))  # T, each with T^5 samples
 FEW_EXPERTS = EXPERTS[::4]
-# By number of layers, shares of the norm that fits all labels at which the corrected bound is below 1/2. Two layers
+# Shares of the norm that fits all labels, by number of layers. At these the corrected bound is below 1/2. Two layers
 # compute B v.x as sqrt(2 B) (v, -v)/sqrt(2) behind the units v.x and -v.x, |v| = 1, so that F_1 F_2 = 2 B.
 SHARES = {1: 0.25, 2: 0.05}
 LABELS = [f"T = {experts}" for experts in EXPERTS]
@@ -45,13 +45,13 @@ def ratio_to_bound(run) -> np.ndarray:
 
 
 def corrected_bounds(run) -> np.ndarray:
-    """`corrected.uniform` for experts with one layer or two, behind a router with one layer (V, B)."""
+    """Return `corrected.uniform` for experts with one or two layers behind a one-layer router (V, B)."""
     bounds = []
     for layers, share in SHARES.items():
         for experts in FEW_EXPERTS:
             samples = float(experts) ** 5
             radius = share * (samples / experts) ** 0.5
-            norms = [radius] if layers == 1 else [(2 * radius) ** 0.5] * 2  # of one layer, or of two equal ones
+            norms = [radius] if layers == 1 else [(2 * radius) ** 0.5] * 2  # one layer, or two equal layers
             rho = corrected.network_complexity(experts, 1, samples, norms)
             patterns = corrected.log_network_patterns(experts, 1, int(samples), experiments.LEARNED_FEATURES, widths=())
             bounds.append(corrected.uniform(rho, patterns, samples, LIPSCHITZ, delta_of(run)))

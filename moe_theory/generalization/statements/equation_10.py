@@ -7,7 +7,7 @@ from moe_theory.generalization.experiments import CELL_GAPS, FEW_CELL_SAMPLES, i
 from moe_theory.generalization.statements.setting import HOLDS, statement
 from moe_theory.verification.statement import bound, ranged
 
-MOST_DOUBT = 1 / 4  # (10) supposes that exp(-eps^2 m / 2) is at most this
+MOST_DOUBT = 1 / 4  # Eq. (10) assumes that exp(-eps^2 m / 2) is at most this
 GAPS = {
     experts: [gap for gap in gaps if theory.ghost_factor(FEW_CELL_SAMPLES, gap) >= 1 - 2 * MOST_DOUBT]
     for experts, gaps in CELL_GAPS.items()

@@ -21,20 +21,20 @@ def mask_excess(run) -> np.ndarray:
     experts, active, _ = experiments.sizes_of(run.params)
     samples = np.arange(1, LABELINGS.dims.max_samples // 2 + 1)  # m, for 2m points
     bound = theory.equation_16(experts, active, samples[:, None], shown(run, "masks", "natarajan"))
-    log_counts = shown(run, "masks", "log_growth")[1::2]  # of 2, 4, ... points
+    log_counts = shown(run, "masks", "log_growth")[1::2]  # on 2, 4, ... points
     return excess(log_counts, np.asarray(bound)).max(axis=0)
 
 
 def cover_count(num_points: int, num_features: int) -> int:
-    """Number of ways in which linear routers can split points in general position between two experts.
+    """Return the number of ways in which linear routers can split points in general position between two experts.
 
-    Source: T. Cover, 1965: 2 sum_{i<d} binom(n - 1, i), of half-spaces through the origin.
+    Source: T. Cover, 1965. Half-spaces through the origin make 2 sum_{i<d} binom(n - 1, i) splits.
     """
     return 2 * sum(math.comb(num_points - 1, index) for index in range(num_features))
 
 
 def cover_excesses() -> np.ndarray:
-    """Largest excess of log counts over (16) with d_N = d, and over the corrected count."""
+    """Return the largest excess of log counts over (16) with d_N = d, and over the corrected count."""
     excesses_printed = [0.0]
     excesses_corrected = [0.0]
     for samples in (1, 2, 5, 10, 30, 100, 1000):

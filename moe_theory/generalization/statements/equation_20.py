@@ -28,12 +28,12 @@ def is_in_tail(run) -> np.ndarray:
 
 
 def exact_tail(num_samples: int, successes: np.ndarray) -> np.ndarray:
-    """P(L_S - L_S' >= s/m) for a fair coin. It is a binomial tail of 2m, as m - m L_S' is distributed like m L_S'."""
+    """Return P(L_S - L_S' >= s/m) for a fair coin, a binomial tail of 2m, as m - m L_S' is distributed like m L_S'."""
     return scipy.stats.binom.sf(num_samples + np.asarray(successes) - 1, 2 * num_samples, 0.5)
 
 
 def largest_log_ratio(tail) -> float:
-    """Largest log of the exact tail over a bound on it, over m and all x."""
+    """Return the largest log ratio of the exact tail to a bound on it, over m and all x."""
     log_ratios = [0.0]
     for samples in (5, 10, 25, 100):
         successes = np.arange(samples + 1)

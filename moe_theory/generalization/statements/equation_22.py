@@ -20,7 +20,7 @@ EQUATION_23 = statement("equation-23", module=__name__)
 
 @functools.cache
 def sparsity_grid() -> dict[str, np.ndarray]:
-    """(22) and (23) for all k <= T <= 64, m and d_N, and the log patterns from which (22) follows (sizes, m, d_N)."""
+    """Return (22), (23) and the log patterns in (22), for all k <= T <= 64, m and d_N (sizes, m, d_N)."""
     sizes = range(1, 65)
     pairs = np.array([(experts, active) for experts, active in itertools.product(sizes, sizes) if active <= experts])
     experts, active = pairs.T[:, :, None, None]
@@ -51,7 +51,7 @@ def binomial_excess(run) -> np.ndarray:
 
 
 def largest_drop(largest_share: float) -> float:
-    """Largest relative fall of (22) from k - 1 to k, for k up to `largest_share` T."""
+    """Return the largest relative fall of (22) from k - 1 to k, for k up to `largest_share` T."""
     grid = sparsity_grid()
     experts, active = grid["pairs"].T
     before = grid["binomial"][:-1]

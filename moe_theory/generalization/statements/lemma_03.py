@@ -27,7 +27,7 @@ def complexity_of_one_expert(run) -> np.ndarray:
 
 @constant
 def network_bound(run) -> float:
-    """Lemma 3 for two layers with Frobenius norms of at most B. Row norms of the first sum to at most sqrt(width) B."""
+    """Return Lemma 3 for two layers with Frobenius norms up to B. Row norms of the first sum to up to sqrt(width) B."""
     norm = float(run.params.expert_norm)
     row_norms = [experiments.NETWORK_WIDTH**0.5 * norm, norm]
     return float(theory.lemma_3(int(run.params.num_samples), 1.0, operator_norms=[norm, norm], row_norms=row_norms))

@@ -43,8 +43,8 @@ def fixed_router_bound(run) -> np.ndarray:
 
 
 def scaled_complexity(run) -> np.ndarray:
-    """sqrt(T A) times one expert's complexity. Loads are unequal and the router selects inputs, so this is too large,
-    to second order in how far the T sums are from equal size and isotropy.
+    """Return sqrt(T A) times one expert's complexity. Loads are unequal and the router selects inputs, so the product
+    is too large, to second order in how far the T sums are from equal size and isotropy.
     """
     return np.sqrt(int(run.params.num_experts) * shown(run, "mean_square_gate")) * shown(run, "lone")
 

@@ -26,7 +26,7 @@ def coin_gaps(run) -> np.ndarray:
 
 
 def weighted(run, name: str) -> np.ndarray:
-    """The factor of ghost sampling where a field is above each of its cell's gaps, 0 elsewhere (V, B)."""
+    """Return the factor of ghost sampling where a field is above each of its cell's gaps, 0 elsewhere (V, B)."""
     gaps = gaps_of(run)
     return theory.ghost_factor(int(run.params.num_samples), gaps[:, None]) * is_beyond(run, name, gaps)
 

@@ -28,7 +28,7 @@ FEWER_ACTIVE = statement("remark-fewer-active", module=__name__)
 
 
 def largest_over_sizes(fall: Callable[[np.ndarray], np.ndarray]) -> float:
-    """Largest value of `fall`, which receives the term over all k, for any T."""
+    """Return the largest value of `fall` over T. It receives the term over all k."""
     sizes = (np.arange(1, experts + 1) for experts in range(2, LARGEST + 1))
     terms = [np.asarray(theory.sparsity_term(active[-1], active)) for active in sizes]
     return max(float(np.max(fall(term), initial=0.0)) for term in terms)
@@ -69,15 +69,15 @@ test_reverse(with_more)
 
 FEWER_ACTIVE.cite("remark.monotone", role="step")
 NEAR = 1.0  # smaller coordinate of an input
-FAR = 100.0  # larger one
+FAR = 100.0  # larger coordinate of an input
 WEIGHTS = np.geomspace(1e-3, 1e3, 2001)
 
 
 def gap_of_two_samples(num_active: int) -> float:
-    """Mean of sup_f |L_S(f) - 1/2| over two samples with fair labels, at `NEAR` and `FAR` with equal probabilities.
+    """Return the mean of sup_f |L_S(f) - 1/2| for two fair labels at `NEAR` or `FAR`, each with probability 1/2.
 
-    Experts are +1 or -1. With k = 1 there are only constants, as all coordinates have one sign, and k = 2 adds tanh(v x
-    / 2). The supremum over `WEIGHTS` is a lower bound.
+    Experts are +1 or -1. With k = 1 there are only constants, because all coordinates have one sign. With k = 2 there
+    is also tanh(v x / 2). The supremum over `WEIGHTS` is a lower bound.
     """
     distance = 0.0
     if num_active == 2:

@@ -1,6 +1,6 @@
 """Theorem 1: instances whose gap exceeds the bound more often than delta, and the bound that holds.
 
-The corrected bound is tested on these, on three instances where one of its terms is nearly tight, and by training.
+The corrected bound is tested on these, on three where one of its terms is nearly tight, and on trained models.
 """
 
 import dataclasses
@@ -35,7 +35,7 @@ def constants_bound(run, router: str = "fixed", least_natarajan: float = GRANTED
 
 
 def linear_bound(num_features: int) -> Bound:
-    """(23) for linear experts and routers, with R_m(H) at its upper bound B / sqrt(m)."""
+    """Return (23) for linear experts and routers, with R_m(H) at its upper bound B / sqrt(m)."""
 
     def bound(run) -> float:
         radius = float(run.params.expert_norm) / math.sqrt(int(run.params.num_samples))
@@ -45,7 +45,7 @@ def linear_bound(num_features: int) -> Bound:
 
 
 def learned_bound(run) -> float:
-    """(23) for experts in a ball of radius sqrt(m/T) and a linear router on two coordinates."""
+    """Return (23) for experts in a ball of radius sqrt(m/T) and a linear router on two coordinates."""
     rademacher = 1 / math.sqrt(experiments.LEARNED_EXPERTS)
     return experiments.theorem_1_at(run.params, rademacher, "linear", experiments.LEARNED_FEATURES)
 
@@ -63,7 +63,7 @@ claim_printed("fixed-router", FIXED_CELLS, constants_bound, "symmetrization")
 BY_SAMPLES = CELLS.over({cell_name(T=experiments.PER_SAMPLE * m, m=m): m for m in SAMPLES})
 
 
-# In the limit too: the gap stays near .476 as the bound falls to 0.
+# No constant helps: the gap stays near .476 as the bound falls to 0.
 @THEOREM_1.charitable("theorem-1.any-constant", BY_SAMPLES, rate(at_most=0.0), instead="repaired.symmetrization")
 def ratio_to_constants_bound(run) -> np.ndarray:
     return gap_of(run) / constants_bound(run)
@@ -96,7 +96,7 @@ claim_printed("natural", all_cells(NATURAL), linear_bound(experiments.NATURAL_FE
 
 
 def uniform(run, rademacher: Real, log_patterns: float = 0.0) -> float:
-    """Corrected bound for masks with this complexity and log number."""
+    """Return the corrected bound for this complexity and log number of mask patterns."""
     samples = int(run.params.num_samples)
     return float(corrected.uniform(float(rademacher), log_patterns, samples, LIPSCHITZ, delta_of(run)))
 
@@ -123,7 +123,7 @@ def best_bound_at(num_features: int) -> Bound:
 
 
 def claim_seldom(id: str, runs: Selection, bound: Bound, largest_gap: float, gap=gap_of, **about) -> None:
-    """Declare claims that gaps seldom exceed a bound. They are trivial unless it is below the largest possible gap."""
+    """Declare claims that gaps seldom exceed a bound. They are trivial if no possible gap is above the bound."""
 
     def is_below_largest(run) -> float:
         return float(not bound(run) >= largest_gap)
@@ -151,12 +151,12 @@ ANY_RUN = experiments.SINGLE.at(experiments.SINGLE_CELL)
 
 @THEOREM_1.replacement("repaired.masks", ANY_RUN, identity(within=0.0), labels=["m = 1e4"], exact=True)
 def excess_of_memorising(run) -> np.ndarray:
-    """How far the gap of a memorising router exceeds its bound, with constant experts +1 and -1 and all labels +1.
+    """Return how far a memorising router's gap exceeds its bound, with constant experts +1 and -1 and labels +1.
 
-    A share q of inputs have distinct orthonormal features, and all others have one further such vector. A linear router
-    sends a sample's inputs to the expert +1 and, by a tie, all others to -1. So L_S = 0 and L_D = q. Masks of n such
-    inputs and the one vector have at most 2^(n + 1) patterns. The mean of sqrt(log Gamma) is at most its value at n = q
-    m (Jensen).
+    A share q of inputs have distinct orthonormal features, and all others share one further such vector. A linear
+    router sends a sample's inputs to the expert +1 and, by a tie, all others to -1. So L_S = 0 and L_D = q. Masks on n
+    such inputs and the shared vector have at most 2^(n + 1) patterns. By Jensen's inequality, the mean of sqrt(log
+    Gamma) is at most its value at n = q m.
     """
     patterns = (MEMORISING_SHARE * MEMORISING_SAMPLES + 1) * math.log(2)
     rademacher = corrected.product_complexity(2, MEMORISING_SAMPLES)
@@ -174,15 +174,15 @@ claim_corrected("natural", all_cells(NATURAL), best_bound_at(experiments.NATURAL
 
 
 def bounds_by_form(runs: Runs) -> list[np.ndarray]:
-    """Bounds by form in all settings, at an equal share of delta, for the forms that apply to some of these k."""
+    """Return each form's bounds in all settings, at an equal share of delta, for the forms that apply to some k."""
     share = 1 / len(runs)
     bounds = [experiments.corrected_bounds_at(run.params, experiments.FIT_FEATURES, share) for run in runs.values()]
     by_form = np.array([[bound.product, bound.lipschitz, bound.covering] for bound in bounds]).T
-    return [form for form in by_form if not np.all(np.isnan(form))]  # NaN: not for this k
+    return [form for form in by_form if not np.all(np.isnan(form))]  # NaN: the form does not apply to this k
 
 
 def forms_at_risk(runs: Runs) -> list[str]:
-    """Each form with the number of settings in which a gap on random labels could exceed its bound."""
+    """Return each form with the number of settings in which a gap on random labels could exceed its bound."""
     forms = bounds_by_form(runs)
     return [
         f"{name}, {np.sum(form < RANDOM_LABELS)} of {np.sum(~np.isnan(form))} settings at risk"

@@ -1,4 +1,4 @@
-"""Statements of the paper on expert merging, one file for each number, with corrections of those that are false."""
+"""Statements of the paper on expert merging, one file for each number, with corrections of false ones."""
 
 from moe_theory.verification.texts import import_statements
 

@@ -14,7 +14,7 @@ from moe_theory.merging.statements.setting import statement
 from moe_theory.verification.statement import Declared, alike, bound
 
 SLOTS = (312, 625, 1250, 2500, LONG_SLOTS)  # slots at which growth is measured
-# Seconds of Table I: of token-level and of task-level routing with 1, 2 and 3 experts, and with all merged.
+# Seconds of Table I for token-level and task-level routing with 1, 2 and 3 experts, and with all merged.
 TOKEN_SECONDS = np.array([1.81, 2.42, 3.05, 193.88])
 TASK_SECONDS = np.array([1.16, 1.78, 2.41, 3.01])
 TANBR_SECONDS = 0.61

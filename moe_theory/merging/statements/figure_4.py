@@ -17,7 +17,7 @@ TESTBED_RIVALS = (*FIXED_MERGES, policies.NUCB)  # of the paper
 
 @functools.cache
 def is_ahead_by(gain: float) -> Callable[..., np.ndarray]:
-    """Return a function: whether a run's final accuracy is above each of the others' by at least `gain` (V, B)."""
+    """Return a test of whether a run's final accuracy is above each of the others' by at least `gain` (V, B)."""
     return lambda first, *others: np.stack([lead_over(first, rival) >= gain for rival in others])
 
 

@@ -30,7 +30,7 @@ def takes_longer(*runs) -> np.ndarray:
 
 
 def first_slots(*runs) -> np.ndarray:
-    """First slot of each run with 20 feasible leaves, or one past the last if there is none (V, B)."""
+    """Return each run's first slot with 20 feasible leaves, or one past the last if there is none (V, B)."""
     slots = []
     for run in runs:
         has_leaves = np.asarray(run.records.num_active) >= LEAVES

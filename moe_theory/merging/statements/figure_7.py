@@ -1,4 +1,4 @@
-"""Fig. 7: Tanbr's rho and the step of its network, on a reward with one peak."""
+"""Fig. 7: effects of Tanbr's rho and of its network's learning rate, on a reward with one peak."""
 
 import itertools
 

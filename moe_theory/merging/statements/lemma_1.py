@@ -1,4 +1,4 @@
-"""Lemma 1: the number of candidates. Trees run alone, and the rule that is worst for the statement picks leaves."""
+"""Lemma 1: the number of candidates. Trees run without a bandit, by the rule that is worst for the lemma."""
 
 import numpy as np
 

@@ -8,7 +8,7 @@ from moe_theory.merging.statements.setting import statement
 from moe_theory.verification.claim import Runs
 from moe_theory.verification.statement import counterexample, identity
 
-LEAST_LOSS = 1e-3  # largest sum of slots' regrets that rounding may make of 0
+LEAST_LOSS = 1e-3  # largest sum of regrets that rounding may turn 0 into
 
 REGRET = statement("regret", module=__name__)
 

@@ -27,7 +27,7 @@ DRAWN = ["random-splits"]
 
 
 def sums_over(log_power: float) -> Callable[[Run], np.ndarray]:
-    """Sum of nu_1 rho^(h_t) at `GROWING`, divided by the claimed power of log T (V, B)."""
+    """Return a function: the sum of nu_1 rho^(h_t) at `GROWING`, divided by this power of log T (V, B)."""
 
     def values(run) -> np.ndarray:
         sums = experiments.recorded(run, "cumulative_discretization")[np.searchsorted(run.rounds, GROWING)]
@@ -62,7 +62,7 @@ def relative_excess(run) -> np.ndarray:
 
 
 def parts_at(size: float, dimension: float) -> tuple[float, float]:
-    """(6) for T and N of Lemma 1, without and with T + 1, after enough steps of gradient descent.
+    """Return (6) without and with T + 1, for T and N of Lemma 1, after enough steps of gradient descent.
 
     As in (10), -2 log delta is inside the square root, which does not change the order.
     """
@@ -92,7 +92,7 @@ def neural_part_over_logarithm(run) -> np.ndarray:
 
 
 def descent_terms(run: Run, steps_over_size: Callable[[float], float]) -> np.ndarray:
-    """The term of gradient descent divided by sqrt(lambda S) at `SIZES` (V, B), at the largest eta that C_1 = 1 allows.
+    """Return gradient descent's term over sqrt(lambda S) at `SIZES` (V, B), at the largest eta that C_1 = 1 allows.
 
     `steps_over_size` returns J / (T L + lambda).
     """

@@ -17,7 +17,7 @@ THEOREM_1 = statement("theorem-1", module=__name__)
 
 
 def neural_side(run, form: str = "printed") -> np.ndarray:
-    """(6) or (10) without T + 1, with the determinant of Z for the picked weights in place of M's."""
+    """Return (6) or (10) without T + 1, with the determinant of Z for the picked weights in place of M's."""
     leaves = float(theory.leaf_bound(float(NUM_ROUNDS), run.params))
     information = np.log1p(NUM_ROUNDS * leaves / float(run.params.regularization))
     dimensions = recorded(run, "log_determinant")[-1] / information
@@ -29,7 +29,7 @@ def neural_side(run, form: str = "printed") -> np.ndarray:
 
 
 def corrected_side(run) -> np.ndarray:
-    """(10) without T + 1, and the largest sum of nu_1 rho^h (B,)."""
+    """Return (10) with the largest sum of nu_1 rho^h in place of T + 1 (B,)."""
     return np.array([corrected.regret_bound(NUM_ROUNDS, part, run.params) for part in neural_side(run, "appendix")])
 
 

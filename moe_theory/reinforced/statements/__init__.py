@@ -1,7 +1,7 @@
 """Statements on Algorithm 1 with a baseline, and the claims that test them.
 
 The first four are theorems of `docs/pages/derivations/repaired.md`. They assume noiseless orthogonal signals of one
-length and a softmax of 1/M. Settling is measured.
+length and a softmax of 1/M. The time to settle is measured.
 """
 
 import functools
@@ -66,7 +66,7 @@ def off_the_decay(run):
     end = run.rounds[-1]
     settled = run.state.settled
     state = run.state
-    # The sums behind F_t and G_t, by which they are means over t - 1 and t rounds, do not grow once a run is settled.
+    # F_t and G_t are means over t - 1 and t rounds. The sums behind these means do not grow once a run is settled.
     forgetting = run.records.forgetting[-1] * (end - 1) - state.forgetting * (settled - 1)
     error = run.records.generalization_error[-1] * end - state.generalization_error * settled
     growth = np.maximum(abs(forgetting), abs(error)) / (end * float(run.params.truth_scale) ** 2)

@@ -5,10 +5,10 @@ By the theorem, with probability 1 - delta no classifier of the class has a gap 
     4 C R_m(H) + 2 sqrt((2 k d_N (1 + log(T/k)) + d_N log(2m) + log(4/delta)) / (2m)).
 
 Cut [0, 1] into T cells, each with its own expert, +1 or -1 everywhere. The router sends an input to its cell's expert,
-so k = 1. Labels are fair coins. So every classifier has L_D = 1/2 under the loss clip((1 - y f)/2, 0, 1), for which
-C = 1/2. The classifier that takes the majority of the labels in each cell has the largest gap, sum_j |S_j| / (2m),
-where S_j sums the labels in cell j. A class of one router shatters nothing, so d_N = 0. We use the larger d_N = 1.
-Needs NumPy.
+so k = 1. Labels are fair coins. So every classifier has L_D = 1/2 under the loss clip((1 - y f)/2, 0, 1), for which C =
+1/2. The classifier that takes the majority of the labels in each cell has the largest gap, sum_j |S_j| / (2m), where
+S_j sums the labels in cell j. A class of one router shatters nothing, so d_N = 0. We use the larger d_N = 1. The
+program needs NumPy.
 """
 
 import math

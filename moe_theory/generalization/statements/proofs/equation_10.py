@@ -17,7 +17,7 @@ import sympy
 
 m, eps, mean, spread = sympy.symbols("m epsilon mu v", positive=True)
 half = sympy.Rational(1, 2)
-# E X^2 <= E X for X in [0, 1], so that its variance is at most mu (1 - mu) = 1/4 - (mu - 1/2)^2.
+# E X^2 <= E X for X in [0, 1], so its variance is at most mu (1 - mu) = 1/4 - (mu - 1/2)^2.
 steps = [mean - mean**2 - (half**2 - (mean - half) ** 2), (half**2 / m) / (eps / 2) ** 2 - 1 / (m * eps**2)]
 holds = all(sympy.simplify(step) == 0 for step in steps)
 print(f"the variance is at most 1/4, and Chebyshev's probability is 1/(m eps^2): {holds}")
@@ -26,8 +26,8 @@ factor = 1 - Fraction(1, 2 * LOG_4)
 print(f"at m eps^2 = 2 log 4 > {2 * LOG_4} the factor is above {factor}")
 holds = holds and factor >= Fraction(1, 2)
 
-# The same, counted: two cells with an expert +1 or -1 each, labels that are fair coins, all true risks 1/2. The sums of
-# labels (S_1, S_2) walk in the plane; the gap is (|S_1| + |S_2|)/(2m), and S - S' is a walk of 2m steps.
+# An exact count: two cells with an expert +1 or -1 each, fair-coin labels, all true risks 1/2. The sums of
+# labels (S_1, S_2) walk in the plane. The gap is (|S_1| + |S_2|)/(2m), and S - S' is a walk of 2m steps.
 SAMPLES, GAP = 12, Fraction(1, 2)
 assert SAMPLES * GAP**2 >= 3
 assert 1 + Fraction(3, 2) + Fraction(9, 8) + Fraction(9, 16) > 4  # exp(m eps^2/2) > 4

@@ -1,13 +1,13 @@
 """Eqs. (18) to (20) hold with m in place of 2m in the exponent, for a loss in [0, 1] and eps/2 >= E phi.
 
-phi is a function of 2m independent samples, m of S and m of S'. If one sample is replaced, L_S or L_S' changes by at
-most 1/m for every f, as the loss is in [0, 1]. So the supremum does too. McDiarmid's inequality is P(phi - E phi >= x)
-<= exp(-2 x^2 / sum of squared differences) for x >= 0. The sum is 2m (1/m)^2 = 2/m, which gives exp(-m x^2).
+Here phi = sup (L_S - L_S') depends on 2m independent samples, m of S and m of S'. If one sample is replaced, L_S or
+L_S' changes by at most 1/m for every f, as the loss is in [0, 1]. So phi does too. McDiarmid's inequality is P(phi - E
+phi >= x) <= exp(-2 x^2 / sum of squared differences) for x >= 0. The sum is 2m (1/m)^2 = 2/m, which gives exp(-m x^2).
 
 Proof of McDiarmid's inequality. phi - E phi is a sum of 2m differences E[phi | first i] - E[phi | first i - 1]. Given
-the earlier samples, each is within an interval of length 1/m. By Hoeffding's lemma (proved with Lemma 7) each E exp(s
-.) is at most exp(s^2 / (8 m^2)). The product gives exp(-s x + 2m s^2/(8 m^2)), which is exp(-m x^2) at s = 2 m x. If
-eps/2 is below the mean of phi, (20) bounds a probability that may be 1 by less than 1. So x >= 0 is needed.
+the earlier samples, each difference z is within an interval of length 1/m. By Hoeffding's lemma (proved with Lemma 7),
+E exp(s z) is at most exp(s^2 / (8 m^2)). By Markov's inequality, the product gives exp(-s x + 2m s^2/(8 m^2)), which is
+exp(-m x^2) at s = 2 m x. For x < 0, (20) bounds a probability that may be 1 by less than 1.
 """
 
 import sys

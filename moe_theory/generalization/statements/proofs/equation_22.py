@@ -1,15 +1,15 @@
 """Eq. (22) follows from (10), (15), (16) and (20) as printed: a larger gap has probability at most delta.
 
-Printed, (21) is a probability and (22) a gap, with the meaning above. (10) has a factor of 2 and (15) a factor of 2
-Gamma, and Gamma <= G = binom(T, k)^(2 d_N) (2m)^(d_N) by (16). With (20) a gap of eps has probability at most 4 G
-exp(-2m (eps/2 - E phi)^2). At eps = 2 E phi + 2 sqrt((log G + log(4/delta))/(2m)) the exponent is -(log G +
-log(4/delta)), and the probability is delta. A larger eps makes it smaller. This is (22).
+We read (21) as a probability and (22) as a gap. Equation (10) has a factor of 2 and (15) a factor of 2 Gamma. By (16),
+Gamma <= G = binom(T, k)^(2 d_N) (2m)^(d_N). With (20), a gap of eps has probability at most 4 G exp(-2m (eps/2 - E
+phi)^2). At eps = 2 E phi + 2 sqrt((log G + log(4/delta))/(2m)) the exponent is -(log G + log(4/delta)), and the
+probability is delta. A larger eps makes the probability smaller, which is (22).
 
-(10) requires exp(-eps^2 m/2) <= 1/4. E phi >= 0, as L_S - L_S' has mean 0 for each f. So eps^2 m/2 is at least log G +
-log(4/delta) >= log 4, as G >= 1 and delta <= 1. Two of the steps, (15) and (20), fail as printed, and we only show that
-(22) follows from them.
+Equation (10) requires exp(-eps^2 m/2) <= 1/4. The mean E phi is at least 0, as L_S - L_S' has mean 0 for each f. So
+eps^2 m/2 is at least log G + log(4/delta) >= log 4, as G >= 1 and delta <= 1. Two of the steps, (15) and (20), fail as
+printed. We only show that (22) follows from them.
 
-Caveat: (22) does not say which mask E phi is for. We take the mask with the largest mean.
+Caveat: the paper does not say for which mask (22) has E phi. We take the mask with the largest mean.
 """
 
 import sys

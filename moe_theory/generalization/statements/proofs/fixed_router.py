@@ -1,12 +1,12 @@
 """Eqs. (29) to (32), corrected: with a given router, T linear experts have complexity at most B c sqrt(T A/m).
 
-Let |w| <= B and |x| <= c, and let the gates a(x) be given. Given S, sup_f sum_i s_i f(x_i) = sum_j B |sum_i s_i
-a_j(x_i) x_i|, as each expert has its own w. The mean of a norm is at most the root of the mean square, in which the
-signs leave only the squares. So E |sum_i s_i a_j(x_i) x_i| <= c sqrt(sum_i a_j(x_i)^2).
+Let |w| <= B and |x| <= c, and let the gates a(x) be given. Given S and signs s_i, sup_f sum_i s_i f(x_i) = sum_j B
+|sum_i s_i a_j(x_i) x_i|, as each expert has its own w. The mean of a norm is at most the root of the mean square. There
+all products of different signs have mean 0. So E |sum_i s_i a_j(x_i) x_i| <= c sqrt(sum_i a_j(x_i)^2).
 
 By the Cauchy-Schwarz inequality the sum over j of T such roots is at most sqrt(T sum_ij a_j(x_i)^2) = sqrt(T m A),
-where A is the mean of |a(x_i)|^2. So R_S(F_a) <= B c sqrt(T A/m). At k = 1 gates are 0 or 1, A = 1, and at most min(T,
-m) experts have inputs. The bound is then B c sqrt(min(T, m)/m). For k gates that sum to 1, A is between 1/k and 1.
+where A is the mean of |a(x_i)|^2. So R_S(F_a) <= B c sqrt(T A/m). At k = 1 the gates are 0 or 1, so A = 1, and at most
+min(T, m) experts have inputs. The bound is then B c sqrt(min(T, m)/m). For k gates of sum 1, A is between 1/k and 1.
 """
 
 import sys
@@ -14,7 +14,7 @@ from fractions import Fraction
 from itertools import product
 
 INPUTS = [(3, 4), (5, 0), (-4, 3), (0, -5)]  # |x| = 5
-GATES = [  # of each input, a row; T = 3
+GATES = [  # a row for each input, T = 3
     [(1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 0, 0)],
     [(Fraction(1, 2), Fraction(1, 2), 0), (0, Fraction(1, 4), Fraction(3, 4)), (Fraction(1, 3), Fraction(2, 3), 0)] * 2,
     [(Fraction(1, 3),) * 3] * 4,
@@ -30,7 +30,7 @@ for gates in (each[: len(INPUTS)] for each in GATES):
             rows = list(zip(sign, gates, INPUTS, strict=True))
             mean += sum(sum(s * a[j] * x[axis] for s, a, x in rows) ** 2 for axis in range(2)) / Fraction(len(signs))
         own = sum(Fraction(a[j]) ** 2 for a in gates) * 25
-        holds = holds and mean == own  # the signs leave the squares
+        holds = holds and mean == own  # products of different signs have mean 0
         squares += own
     gate = sum(Fraction(value) ** 2 for a in gates for value in a) / number  # A
     active = max(sum(value != 0 for value in a) for a in gates)

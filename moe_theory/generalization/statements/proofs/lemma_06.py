@@ -1,16 +1,16 @@
-"""Lemma 6, and (16) by it, hold: Natarajan's lemma, by induction over the points.
+"""Lemma 6, which is Natarajan's lemma, holds by induction over the points, and (16) follows from it.
 
-Let B(m, d) be the largest number of functions from m points to k labels with dimension d. Leave out a point x. A class
-H leaves H' on the other points. For each pair a < b of labels let H_ab be the members of H' that H contains both with a
-and with b at x.
+Let B(m, d) be the largest number of functions from m points to k labels with dimension d. Leave out a point x, and let
+H' be the class H on the other points. For each pair a < b of labels, let H_ab be the members of H' that H contains both
+with a and with b at x.
 
-A member of H' that goes with r labels is in r(r - 1)/2 >= r - 1 of the H_ab. So |H| <= |H'| + sum |H_ab|. If H_ab
-shatters C, then H shatters C and x, with a and b at x. So H_ab has dimension at most d - 1, and is empty if d = 0.
-Hence B(m, d) <= B(m - 1, d) + k^2/2 B(m - 1, d - 1), B(m, 0) = 1 and B(1, d) <= k. With m^d k^(2d) on the right this is
-k^(2d) ((m - 1)^d + (m - 1)^(d - 1)/2) <= k^(2d) m^d.
+A member of H' that H contains with r labels at x is in r(r - 1)/2 >= r - 1 of the H_ab. So |H| <= |H'| + sum |H_ab|. If
+H_ab shatters C, then H shatters C and x, with a and b at x. So H_ab has dimension at most d - 1, and is empty if d = 0.
+There are at most k^2/2 pairs, so B(m, d) <= B(m - 1, d) + k^2/2 B(m - 1, d - 1), with B(m, 0) = 1 and B(1, d) <= k. By
+induction the right side is at most k^(2d) ((m - 1)^d + (m - 1)^(d - 1)/2) <= k^(2d) m^d.
 
-(16) is this inequality with the binom(T, k) masks as labels and 2m points. Its d_N is the dimension of the masks, as
-the line above (16) says.
+Equation (16) is this inequality with the binom(T, k) masks as labels and 2m points. Its d_N is the dimension of the
+masks, as the line above (16) says.
 """
 
 import sys

@@ -1,16 +1,16 @@
 """Lemma 7 holds as printed, and also with the true risk in (34) if the loss is in [0, 1].
 
-As printed, both sides have the same gap, and the lemma is true of any number in its place. For sup |L_S - L_S'| > eps
-implies sup |L_S - L_S'| > eps/2, and the factor is at most 1. But (10) uses it with L_D for L_S' in (34).
+As printed, both sides have the same gap. So the lemma is trivial: a gap above eps is above eps/2, and the factor is at
+most 1. But (10) uses the lemma with L_D for L_S' in (34).
 
-Let the loss be in [0, 1]. If sup |L_S - L_D| > eps, S alone decides an h with |L_S(h) - L_D(h)| > eps. S' is
-independent of h, and |L_S'(h) - L_D(h)| <= eps/2 implies |L_S(h) - L_S'(h)| > eps/2. By Hoeffding's inequality
-P(|L_S'(h) - L_D(h)| > eps/2) <= 2 exp(-2 m (eps/2)^2) = 2 exp(-eps^2 m/2) for every h. This is the factor. Hoeffding's
-inequality needs log E exp(s (X - p)) <= s^2/8 for X in [0, 1] with mean p. By convexity a coin with p is the worst
-case. Then g(s) = log(1 - p + p e^s) - p s has g(0) = g'(0) = 0 and g'' = q (1 - q) <= 1/4. Without [0, 1] the lemma
-fails for one loss of 1,000 with probability .01, m = 1 and eps = 9.99.
+Let the loss be in [0, 1]. If sup |L_S - L_D| > eps, some h that depends on S alone has |L_S(h) - L_D(h)| > eps. The
+sample S' is independent of h, and |L_S'(h) - L_D(h)| <= eps/2 implies |L_S(h) - L_S'(h)| > eps/2. By Hoeffding's
+inequality P(|L_S'(h) - L_D(h)| > eps/2) <= 2 exp(-2 m (eps/2)^2) = 2 exp(-eps^2 m/2) for every h. This gives the
+factor. Hoeffding's inequality needs log E exp(s (X - p)) <= s^2/8 for X in [0, 1] with mean p. By convexity a coin with
+mean p is the worst case. Its g(s) = log(1 - p + p e^s) - p s has g(0) = g'(0) = 0 and g'' = q (1 - q) <= 1/4 for some q
+in [0, 1]. The lemma fails for a loss of 1,000 with probability .01, else 0, m = 1 and eps = 9.99.
 
-Objection: (10) uses the lemma with the true risk. But Theorem 1 has the loss in [0, 1], so this version holds there
+Objection: (10) uses the lemma with the true risk. But in Theorem 1 the loss is in [0, 1], so this version holds there
 too.
 """
 

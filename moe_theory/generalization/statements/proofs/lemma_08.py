@@ -1,13 +1,13 @@
 """Lemma 8 holds: symmetrization bounds the mean of the largest difference by twice the Rademacher complexity.
 
-The x_i and x'_i are i.i.d., so exchanging x_i and x'_i, for any set of i, changes no mean. For every sign vector s, E
-sup (1/m) sum_i (f(x_i) - f(x'_i)) = E sup (1/m) sum_i s_i (f(x_i) - f(x'_i)). Average over s, and bound the sup of a
-sum by the sum of the sups. The result is at most E sup (1/m) sum s_i f(x_i) + E sup (1/m) sum -s_i f(x'_i). As -s has
-the distribution of s, and x' that of x, both terms are R_m(F), as in Definition 2, without absolute values.
+The x_i and x'_i are i.i.d., so exchanging x_i and x'_i, for any set of i, changes no mean. So for every sign vector s,
+E sup (1/m) sum_i (f(x_i) - f(x'_i)) = E sup (1/m) sum_i s_i (f(x_i) - f(x'_i)). Average over s. The sup of a sum is at
+most the sum of the sups, so the mean is at most E sup (1/m) sum s_i f(x_i) + E sup (1/m) sum -s_i f(x'_i). As -s is
+distributed like s, and x' like x, both terms are R_m(F) of Definition 2, without absolute values.
 
 The proof uses i.i.d. samples and finite means, and nothing about F, the loss or its range. The program computes both
-sides and the step between them, over all inputs, exchanges and signs, for every class of functions from two inputs to
-{-1, 0, 1}.
+sides and the step between them. It takes all inputs, exchanges and signs, and every class of functions from two inputs
+to {-1, 0, 1}.
 """
 
 import sys

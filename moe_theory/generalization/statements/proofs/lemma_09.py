@@ -3,11 +3,11 @@
 Given S, write l_i(t) = l(t, y_i), and replace l_i by C t for one i after another. For the current i let u(h) be the
 rest of the sum. The mean over its sign is 1/2 sup_h (u(h) + l_i(h)) + 1/2 sup_g (u(g) - l_i(g)) = 1/2 sup_{h,g} (u(h) +
 u(g) + l_i(h) - l_i(g)) <= 1/2 sup_{h,g} (u(h) + u(g) + C |h - g|), with h and g taken at x_i. The last expression is
-symmetric in h and g, so |h - g| may be replaced by h - g. It is the mean over the sign of sup (u + s C h).
+symmetric in h and g, so |h - g| may be replaced by h - g. It is the mean over the sign s of sup (u + s C h).
 
-After m replacements R_S(l o H) <= C R_S(H) for every S. Take the mean. Definition 2 has no absolute values, so l(0)
-need not be 0, and no factor of 2 enters. The proof uses the Lipschitz property in the output for each label, and
-nothing about H. The program computes the step and the whole, for every class of up to four functions on two inputs.
+After m replacements R_S(l o H) <= C R_S(H) for every S. Take the mean over S. Definition 2 has no absolute values, so
+l(0) need not be 0, and no factor of 2 enters. The proof uses the Lipschitz property in the output for each label, and
+nothing about H. The program checks a step and the result, for every class of up to four functions on two inputs.
 """
 
 import sys

@@ -1,11 +1,11 @@
 """Lemma 10 holds: convex combinations that are the same for all inputs do not change the complexity.
 
 Given S and the signs, let Y(h) = (1/m) sum_i s_i h(x_i). The inner sum of (42) is sum_j lambda_j Y(h_j), a weighted
-mean of T numbers. It is at most the largest of them, and so at most sup_h Y(h). It reaches this supremum with lambda =
-(1, 0, ..., 0) and h_1 near it. So the two suprema agree for every S and all signs, and their means too. Hence (42) is
-R_m(H) for every T >= 1.
+mean of T numbers. This mean is at most the largest of the numbers, and so at most sup_h Y(h). With lambda = (1, 0, ...,
+0) it comes as near to sup_h Y(h) as we like. So the two suprema agree for every S and all signs, and so do their means.
+This makes (42) equal to R_m(H) for every T >= 1.
 
-The proof uses lambda >= 0 with sum 1, and the same lambda and h_j for all i. (31) does not satisfy this.
+The proof uses lambda >= 0 with sum 1, and the same lambda and h_j for all i. The step (31) does not satisfy this.
 """
 
 import sys

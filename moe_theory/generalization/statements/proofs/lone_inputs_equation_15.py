@@ -1,23 +1,23 @@
 """Counterexample to Eqs. (13) to (15) with (17) to (20): the probability is near 1, not below 1/25,000.
 
-A mask given before the sample rarely fits it, but among all masks nearly always one does. (15) multiplies the
+A mask chosen before the sample rarely fits it, but some mask nearly always does. Equation (15) multiplies the
 probability for one mask by the number of masks on one sample. Let inputs be uniform on N = 10,000 points, T = 2, k = 1.
 A mask sends any 2 of them to expert 2, and all others to expert 1. H = {+1, -1}, all labels are +1, and the loss is
 clip((1 - y f)/2, 0, 1).
 
-1. For one mask phi, the largest L_S - L_S', is |n - n'|/m, where S and S' hit its 2 inputs n and n' times. At m = 4 phi
->= 1/2 needs two more hits in one than in the other, with probability about 12 (2/N)^2, 5e-7.
+1. For one mask phi, the largest L_S - L_S', is |n - n'|/m, where S and S' hit its 2 inputs n and n' times. At m = 4,
+phi >= 1/2 needs two more hits in one sample than in the other. This has probability about 12 (2/N)^2, 5e-7.
 
 2. If the 8 draws differ, as they nearly always do, a mask that picks two inputs of S has L_S - L_S' = 1/2.
 
-3. On 2m = 8 inputs there are at most 1 + 8 + 28 = 37 masks, so (15) allows 2 * 37 times 5e-7. At eps = 1 exp(-eps^2
+3. On 2m = 8 inputs there are at most 1 + 8 + 28 = 37 masks, so (15) allows 2 * 37 times 5e-7. At eps = 1, exp(-eps^2
 m/2) = e^-2 is below 1/4, as (10) requires.
 
 Robust: as N grows the left side tends to 1 and the right side to 0. This holds for any factor in front, any m and any
 number of inputs picked.
 
-Objection: (14) conditions on the mask, so (15) is by total probability. But given the mask that they show, S and S' are
-not i.i.d., and McDiarmid's inequality in (20), and Lemma 5's proof for the mean, need a mask given before.
+Objection: (14) conditions on the mask, so (15) follows by total probability. But given the mask that they show, S and
+S' are not i.i.d. McDiarmid's inequality in (20) and Lemma 5's proof need a mask chosen beforehand.
 """
 
 import sys

@@ -1,13 +1,13 @@
 """Section 1 and the remark on sparsity awareness: with d_N fixed the term k (1 + log(T/k)) of (23) grows with k.
 
 We hold d_N fixed, as a constant. This is a hypothesis, because by Definition 4 d_N is the dimension of the k-sparse
-masks, which changes with k. At k = T there is one mask, d_N = 0, and (23) does not have the term. The results below
+masks, which changes with k. At k = T there is only one mask, so d_N = 0, and (23) lacks the term. The results below
 hold for the term itself.
 
 Let g(k) = k (1 + log(T/k)), which stands under the root, multiplied by 2 d_N. Then g'(k) = 1 + log(T/k) - 1 = log(T/k)
-is 0 at k = T and positive before. So g grows with k up to k = T, and so do its root and, at this d_N, (23). From k to
-one active expert the root of g falls by the factor sqrt(g(k)/g(1)). As k >= 1, g(k)/g(1) = k (1 + log(T/k))/(1 + log T)
-<= k. So the factor is at most sqrt(k). The upper bound O(k) is right, but the factor never has the order of k.
+is 0 at k = T and positive before. So g grows with k up to k = T. Its root grows too, and so does (23) at this d_N. From
+k to one active expert the root of g falls by the factor sqrt(g(k)/g(1)). As k >= 1, g(k)/g(1) = k (1 + log(T/k))/(1 +
+log T) <= k. So the factor is at most sqrt(k). The upper bound O(k) is right, but the factor never has the order of k.
 """
 
 import sys

@@ -1,19 +1,19 @@
 """Counterexample to Lemma 3: with phi(z) = 10 z and one input the complexity is 10, not at most 2 sqrt(2).
 
-The lemma's right side does not depend on phi, about which it assumes nothing. Let r = 2, all matrices be 1 x 1, K_1 =
-K_2 = b_1 = b_2 = 1, c = 1, m = 1 and x = 1. Then h(x) = W_2 phi(W_1 x) = 10 W_1 W_2 is any number of [-10, 10], so
-R_1(H) = E sup s h(x) is 10. The right side is (1 + 1)^(3/2) = 2 sqrt(2). With phi(z) = z + 10 the complexity is 11, and
-the slope is 1.
+The lemma assumes nothing about phi, and its right side does not depend on phi. Let r = 2, all matrices be 1 x 1, K_1 =
+K_2 = b_1 = b_2 = 1, c = 1, m = 1 and x = 1. Then h(x) = W_2 phi(W_1 x) = 10 W_1 W_2 can be any number in [-10, 10], so
+R_1(H) = E sup s h(x) is 10. The right side is (1 + 1)^(3/2) = 2 sqrt(2). With phi(z) = z + 10 the complexity is 11,
+although the slope is 1.
 
 Robust: any c, m and r. The complexity grows with the slope of phi, or with |phi(0)|, without a bound.
 
-Objection: the cited theorem has phi 1-Lipschitz and 0 at 0, our condition, which the lemma leaves out.
+Objection: the cited theorem assumes that phi is 1-Lipschitz and 0 at 0. But the lemma omits this condition.
 """
 
 import sys
 from fractions import Fraction
 
-GRID = [Fraction(n, 4) for n in range(-4, 5)]  # of a weight, with both ends
+GRID = [Fraction(n, 4) for n in range(-4, 5)]  # values of a weight, with both ends
 
 
 def complexity(phi) -> Fraction:

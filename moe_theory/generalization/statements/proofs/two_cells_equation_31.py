@@ -1,12 +1,12 @@
 """Counterexample to Eqs. (29) to (32): with two cells and two samples (30) is 3/4, but its bound (31) is 1/2.
 
-Experts of two cells can take two signs at once. The convex combinations in (31) are the same for all inputs and cannot.
-Let each input be in one of two cells with probability 1/2, with a mask that sends each cell to its own expert, +1 or
--1. So T = 2, k = 1, H = {+1, -1}.
+Experts of two cells can take two signs at once. In (31) one convex combination serves all inputs, so it cannot. Let
+each input be in one of two cells with probability 1/2, with a mask that sends each cell to its own expert, +1 or -1. So
+T = 2, k = 1, H = {+1, -1}.
 
 If both inputs are in one cell, the largest signed mean is |s_1 + s_2|/2, which is 1/2 in the mean over the signs s. If
-they are in two cells, each expert takes the sign of its input, and it is 1. So (29) and (30) are 1/2 * 1/2 + 1/2 * 1 =
-3/4. But (31) and (32) are R_2(H) = 1/2, so (31) says 3/4 <= 1/2.
+they are in two cells, each expert takes the sign of its input, and the mean is 1. So (29) and (30) are 1/2 * 1/2 + 1/2
+* 1 = 3/4. But (31) and (32) are R_2(H) = 1/2, so (31) says 3/4 <= 1/2.
 
 Robust: any constant factor. With T cells and m >= T samples, E|sum of n signs| >= sqrt(n/2) makes (30) at least 1/2
 sqrt(T/(2m)), and (32) is at most 1/sqrt(m). The loss, the labels and C do not enter.

@@ -2,15 +2,15 @@
 
 Two experts can each fit the labels of their own cell, but (24) has the complexity of one expert on all inputs. Let each
 input be in one of two cells with probability 1/2, with a given mask that sends each cell to its own expert, +1 or -1.
-So T = 2, k = 1, H = {+1, -1}. Labels are fair coins, the loss is clip((1 - y f)/2, 0, 1), and C = 1/2. For one expert
-R_2(H) is 1 if the two signs agree and otherwise 0, in the mean 1/2. So (24) allows 2 C R_2(H) = 1/2.
+So T = 2, k = 1, H = {+1, -1}. Labels are fair coins, the loss is clip((1 - y f)/2, 0, 1), and C = 1/2. For one expert,
+the largest signed mean is 1 if the two signs agree and otherwise 0, so R_2(H) = 1/2. So (24) allows 2 C R_2(H) = 1/2.
 
 phi = sup (L_S - L_S') is the sum over the cells of |S_j - S'_j|/4, where S_j and S'_j sum the labels in cell j of the
 two samples. Its mean is (3/2)/4 if all four inputs are in one cell, (3/2 + 1)/4 if three are, and (1 + 1)/4 if two are.
 With probabilities 1/8, 1/2 and 3/8 the mean is 35/64.
 
 Robust: any constant factor. With T equally likely cells and m >= T samples, E|sum of n signs| >= sqrt(n/2) makes the
-mean of phi at least 3/8 sqrt(T/m). (24) allows at most 1/sqrt(m), a factor of 3/8 sqrt(T).
+mean of phi at least 3/8 sqrt(T/m). But (24) allows at most 1/sqrt(m), which is less by a factor of 3/8 sqrt(T).
 
 Objection: two experts in two cells are a toy example. But the step from (30) to (31), which replaces gates that depend
 on the input by one point of the simplex, fails whenever several experts divide the sample.

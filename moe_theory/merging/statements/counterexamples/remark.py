@@ -2,8 +2,8 @@
 
 The program computes two things. The first is the right side of (6) divided by d sqrt(T) log T, which stays bounded if
 the remark is true. The second is the sum of nu_1 rho^h over the picked leaves, which (6) writes as T. The tree has the
-threshold (2), both halves of a split can be picked, and the shallowest leaf always is. C = nu_1 = v = S = lambda = 1,
-the effective dimension is 10, rho = 0.9 and delta = 0.1.
+threshold (2), both halves of a split can be picked, and the shallowest leaf is always picked. C = nu_1 = v = S = lambda
+= 1, the effective dimension is 10, rho = 0.9 and delta = 0.1.
 """
 
 import math

@@ -2,9 +2,9 @@
 
 Let rho = 1/2, C = nu_1 = 1 and T = 81. In slot 1 the tree is its root [0, 1]^K, which has one candidate, so N_1 = 1. At
 t = 1 the inequality (8) allows at most 2^(1/(1 - rho)) nu_1^2/(C^2 log(T/delta)) = 4/log(T/delta). As e < 3, log 81 = 4
-log 3 > 4, and delta <= 1 makes the logarithm larger still. So the bound is below 1. It falls as the horizon T grows,
-and at the paper's T = 10,000 it is below 1/2. The error is in one step of the proof: (8) replaces log(t/delta) in (7)
-by log(T/delta), which is larger because t <= T.
+log 3 > 4, and delta <= 1 makes the logarithm larger still. So the bound is below 1. The bound falls as the horizon T
+grows, and at the paper's T = 10,000 it is below 1/2. The error is in one step of the proof: (8) replaces log(t/delta)
+in (7) by log(T/delta), which is larger because t <= T.
 
 Robust: every rho, C, nu_1 and delta <= 1. The right side at a fixed t tends to 0 as T grows, and there is always a
 candidate. So no constant in front helps.
@@ -26,7 +26,7 @@ candidates = int(sum(low for low, _ in ROOT) <= 1 <= sum(high for _, high in ROO
 power = 1 / (1 - RATIO)
 assert power.denominator == 1
 allowed = 2**power.numerator * Fraction(SMOOTHNESS**2, CONSTANT**2) / log_below
-# log_below is 4, and log T is above it, as e^4 < T strictly: the right side is below `allowed`
+# log_below is 4. As e^4 < T, log T is above 4, and the right side is below `allowed`
 print(f"candidates in slot 1: {candidates}")
 print(f"(8) says fewer than {allowed}")
 violated = e_above**log_below < SLOTS and candidates >= allowed

@@ -1,9 +1,9 @@
 """The remark on Theorem 1 holds with J larger by a logarithm: the steps' term in (6) is at most sqrt(lambda S).
 
 Let x = eta w lambda = C_1 lambda/(T L + lambda), the largest that Theorem 1 allows, with C_1 <= 1. Let Q be the term
-without its power, divided by sqrt(lambda S): Q = (lambda + C_3 T L) sqrt(T/lambda)/sqrt(lambda S). As 1 - x <= exp(-x),
-(1 - x)^(J/2) <= exp(-x J/2), which is at most 1/Q for J >= 2 log(Q)/x = 2 (T L + lambda) log(Q)/(C_1 lambda). That is
-O((T L/lambda) log T), as Q is of order T^1.5. A step of the same order but smaller changes the constant of J only.
+without its power, divided by sqrt(lambda S), so Q = (lambda + C_3 T L) sqrt(T/lambda)/sqrt(lambda S). As 1 - x <=
+exp(-x), (1 - x)^(J/2) <= exp(-x J/2), which is at most 1/Q for J >= 2 log(Q)/x = 2 (T L + lambda) log(Q)/(C_1 lambda).
+This J is O((T L/lambda) log T), as Q is of order T^1.5. A smaller step of the same order only changes J's constant.
 
 Robust: all constants, w, L, lambda and S. J in [29] has this logarithm.
 """

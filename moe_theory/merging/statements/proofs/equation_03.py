@@ -1,9 +1,9 @@
-"""The number of parameters below Eq. (3) is right with L - 2 for L - 1, or if L counts the hidden layers.
+"""The number of parameters below Eq. (3) is right with L - 2 in place of L - 1, or if L counts hidden layers.
 
 Equation (3) multiplies the matrices theta_1 to theta_L, L >= 2, and applies sigma between them. So there are L - 1
-hidden layers of w units each. theta_1 is w by K, theta_L is V by w, and the L - 2 matrices between them are w by w.
-Hence p = w K + w V + w^2 (L - 2). If L is the number of hidden layers, there are L + 1 matrices, and L - 1 of them are
-w by w. Then p = w K + w V + w^2 (L - 1).
+hidden layers of w units each. theta_1 is w by K, theta_L is V by w, and the L - 2 matrices between them are w by w. So
+p = w K + w V + w^2 (L - 2). If L is the number of hidden layers, there are L + 1 matrices, and L - 1 of them are w by
+w. Then p = w K + w V + w^2 (L - 1).
 """
 
 import sys

@@ -1,12 +1,12 @@
 """Lemma 1 and Eq. (8), corrected: N_t <= 1 + sum_h min(2^h, t_h/m_h), where t_h counts pulls at depth h.
 
-Let t_h be the pulls at depth h up to slot t. Each split adds one leaf, so at slot t there is one leaf more than there
-were splits before. Candidates are leaves. There are at most 2^h nodes at depth h. Let e_h be the first slot in which a
-node at depth h can be split. A leaf at depth h appears after its parent's split and receives at most one pull per slot.
-So e_h is the least s > e_{h-1} with s - e_{h-1} >= tau_h(s), where e_{-1} = 0.
+Let t_h be the number of pulls at depth h up to slot t. Each split adds one leaf, so at slot t there is one leaf more
+than there were splits before. Candidates are leaves. There are at most 2^h nodes at depth h. Let e_h be the first slot
+in which a node at depth h can be split. A leaf at depth h appears after its parent's split and receives at most one
+pull per slot. So e_h is the least s > e_{h-1} with s - e_{h-1} >= tau_h(s), where e_{-1} = 0.
 
 A split at depth h in a slot s >= e_h comes after tau_h(s) >= tau_h(e_h) pulls of its leaf, and after at least one. So
-it uses m_h = max(1, ceil tau_h(e_h)) whole pulls, which no other split uses. Hence there are at most t_h/m_h splits at
+it uses m_h = max(1, ceil tau_h(e_h)) whole pulls, which no other split uses. So there are at most t_h/m_h splits at
 depth h. As sum_h t_h <= t, and m_h grows like rho^(-2h), the leaves grow like T^(log 2/log(2/rho^2)) up to logarithms.
 This is slower than T, so (5) holds from some T on.
 """
@@ -16,7 +16,7 @@ from collections import Counter
 from fractions import Fraction
 
 MOST, SCALE = 300, 10**12
-log = [0, 0]  # floors of SCALE log t, 2 atanh(1/(2k + 1)) being log(1 + 1/k): thresholds are these, and grow with t
+log = [0, 0]  # floors of SCALE log t, as 2 atanh(1/(2k + 1)) is log(1 + 1/k). Thresholds use them, so they grow with t
 for k in range(1, MOST):
     log.append(log[-1] + sum(2 * SCALE // ((2 * j + 1) * (2 * k + 1) ** (2 * j + 1)) for j in range(15)))
 
@@ -36,7 +36,7 @@ for ratio in (Fraction(3, 10), Fraction(1, 2), Fraction(7, 10), Fraction(9, 10))
             break
         times.append(due[0])
     costs = [max(1, -int(-threshold(s, h, ratio) // SCALE)) for h, s in enumerate(times)]  # m_h
-    for picks_last in (False, True):  # the deepest leaf, or all in turn
+    for picks_last in (False, True):  # picks the deepest leaf, or all in turn
         leaves, pulls = [(0, 0)], Counter()
         for slot in range(1, MOST + 1):
             allowed = 1 + sum(min(Fraction(2**h), Fraction(pulls[h], cost)) for h, cost in enumerate(costs))

@@ -1,17 +1,17 @@
 """Counterexample to Assumption 2 at K = V: no weights that sum to 1 have both norm 1 and equal halves.
 
 Candidates are weights x >= 0 that sum to 1, by (1a). They have norm 1 only at the corners of the simplex, with all
-weight on one expert. For 1 - |x|^2 = sum_k x_k (1 - x_k) is 0 only if every x_k is 0 or 1. They have equal halves,
-[x]_j = [x]_(j + V/2) for j <= V/2, only away from the corners. With V = K, as in the experiments, the copy of an entry
-1 is 1, and the sum is 2. So no candidate of Algorithm 1 is as the assumption requires of all.
+weight on one expert. This is because 1 - |x|^2 = sum_k x_k (1 - x_k) is 0 only if every x_k is 0 or 1. Candidates have
+equal halves, [x]_j = [x]_(j + V/2) for j <= V/2, only away from the corners. With V = K, as in the experiments, the
+copy of an entry 1 is 1, and the sum is 2. So no candidate of Algorithm 1 satisfies the assumption.
 
 The NTK matrix M, which is to be above lambda_0 I > 0, fails too. A leaf that is not split is a candidate of two slots
 in a row, and two equal rows of M make its smallest eigenvalue 0.
 
-Robust: any even K = V, any tree and any B. Without the symmetry, one candidate that is no corner is enough. For B >= 2
-a tree of more than K active leaves has one, as a corner is in one leaf. At B = 1 all are corners.
+Robust: any even K = V, any tree and any B. If the symmetry is dropped, one candidate that is no corner is enough. For B
+>= 2 a tree of more than K active leaves has one, as each corner is in one leaf. At B = 1 all candidates are corners.
 
-Objection: norm and symmetry are meant of x divided by its norm and written twice, as the text below says. With this
+Objection: norm and symmetry are meant for x divided by its norm and written twice, as the text below says. With this
 reading, and each candidate counted once, the assumption holds and is proved.
 """
 

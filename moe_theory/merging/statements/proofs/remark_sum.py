@@ -1,13 +1,13 @@
-"""The remark on Theorem 1, corrected: the sum of nu_1 rho^(h_t) is O(T^a (log T)^(1 - a)), a above 1/2.
+"""The remark on Theorem 1, corrected: the sum of nu_1 rho^(h_t) is O(T^a (log T)^(1 - a)) with a above 1/2.
 
 Let B = (C^2/nu_1^2) log(T/delta) and delta <= 1. A leaf at depth h is pulled at most B rho^(-2h) + 1 times, because the
 first pull that brings it to its threshold splits it. There are 2^h leaves at depth h, and T pulls. So for every H the
 sum of rho^(h_t) over slots is at most sum_{h<H} 2^h (B rho^(-2h) + 1) rho^h + T rho^H.
 
 With q = 2/rho > 2 the first part is at most B q^H/(q - 1) + H + (2 rho)^H, up to a constant. Let H be the least with
-(2/rho^2)^H >= T/B. Then q^H = rho^H (2/rho^2)^H <= rho^H 2 T/(B rho^2). So all is O(T rho^H) and O(H + (2 rho)^H),
+(2/rho^2)^H >= T/B. Then q^H = rho^H (2/rho^2)^H <= rho^H 2 T/(B rho^2). So the sum is O(T rho^H) plus O(H + (2 rho)^H),
 which is less. rho^H <= (T/B)^(-b) with b = log(1/rho)/log(2/rho^2), so T rho^H <= T^(1 - b) B^b. And a = 1 - b is
-log(2/rho)/log(2/rho^2), above 1/2. If leaves are pulled shallowest first and all meet the simplex, they take that many
+log(2/rho)/log(2/rho^2), above 1/2. If leaves are pulled shallowest first and all meet the simplex, they need that many
 pulls. So no smaller power holds for all picks.
 """
 

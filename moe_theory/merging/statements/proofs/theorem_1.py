@@ -1,18 +1,18 @@
 """Theorem 1, Eq. (6), is vacuous: it allows a regret of T + 1 or more, but no policy can lose more than T.
 
 Rewards are in [0, 1], as the proof of Lemma 4 has them "through normalization". So a slot's regret f_1^*(x_t^*) -
-f_1^*(x) is at most 1, and R <= T for any policy and any network. (6) ends in T + 1, and its other terms are not
-negative. They are 3 sqrt(T) and sqrt(d log(1 + T N/lambda) + 2), with the effective dimension d, times a bracket. The
-bracket's terms are each at least 0: nu times the root, -2 log delta > 0 for delta < 1, (lambda + C_3 T L)(1 - eta w
-lambda)^(J/2) sqrt(T/lambda), and 2 sqrt(lambda S). For the third, eta <= C_1/(T w L + w lambda), as in Lemma 3, gives
-eta w lambda <= C_1 lambda/(T L + lambda). This is at most 1 for C_1 <= 1, or from some T on. So R <= T < T + 1 <= (6),
-with probability 1.
+f_1^*(x) is at most 1, and R <= T for any policy and any network. The bound (6) ends in T + 1. Its other part is 3
+sqrt(T) times sqrt(d log(1 + T N/lambda) + 2), with the effective dimension d, times a bracket. The bracket's terms are
+each at least 0: v times the root, -2 log delta > 0 for delta < 1, (lambda + C_3 T L)(1 - eta w lambda)^(J/2)
+sqrt(T/lambda), and 2 sqrt(lambda S). For the third, eta <= C_1/(T w L + w lambda), as in Lemma 3, gives eta w lambda <=
+C_1 lambda/(T L + lambda). This is at most 1 for C_1 <= 1, or from some T on. So R <= T < T + 1 <= (6), with probability
+1.
 
 Robust: all rewards in [0, 1], whatever the width, the tree, the effective dimension, delta and J. So (6) says nothing
 about Tanbr that is not true of a policy that picks any weights.
 
 Objection: T + 1 is an estimate of a smaller term, the sum of nu_1 rho^h over the slots. But the printed bound contains
-it, and the remark reads the order sqrt(T) log T off (6) without it. The correction bounds the sum.
+it, and the remark takes the order sqrt(T) log T from (6) without it. The correction bounds the sum.
 """
 
 import sys

@@ -1,14 +1,14 @@
 """Counterexample to the remark on Theorem 1: for J = O(T L / lambda) the term of the steps in (6) grows like T^1.5.
 
 Let x = eta w lambda, at most C_1 lambda/(T L + lambda) by Theorem 1, and J <= c T L/lambda. From some T on x <= 1/2.
-There 1/(1 - x) = 1 + x/(1 - x) <= exp(2 x), so (1 - x)^(J/2) >= exp(-x J) >= exp(-c C_1). This does not depend on T.
-The rest of the term is at least C_3 T L sqrt(T/lambda). So for fixed lambda and S it exceeds sqrt(lambda S) from some T
-on. With all constants 1, L = 2 and c = 2 it is 265 sqrt(lambda S) or more at T = 100 (script).
+Then 1/(1 - x) = 1 + x/(1 - x) <= exp(2 x), so (1 - x)^(J/2) >= exp(-x J) >= exp(-c C_1). This does not depend on T. The
+rest of the term is at least C_3 T L sqrt(T/lambda). So for fixed lambda and S it exceeds sqrt(lambda S) from some T on.
+With all constants 1, L = 2 and c = 2 the term is at least 265 sqrt(lambda S) at T = 100 (program).
 
 Robust: all constants c, C_1, C_3, lambda, S, w and L, and any smaller eta or J.
 
 Objection: The remark treats eta as a constant, for which (1 - eta w lambda)^(J/2) falls exponentially in T. But (6) is
-proved for eta <= C_1/(w (T L + lambda)) alone. S could grow too, but like T^3 it would be the largest term of (6).
+proved only for eta <= C_1/(w (T L + lambda)). S could grow like T^3, but then it would be the largest term of (6).
 """
 
 import sys

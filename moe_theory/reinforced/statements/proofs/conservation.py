@@ -1,21 +1,21 @@
 """Theorem 1: the lengths of last moves determine the sum of each expert's outputs, to first order.
 
-Claim. Let costs be compared with each expert's own last move. Then S_j = -u (b_j - sum b / M) at every round, to first
+Claim. Let each cost be compared with the expert's last move. Then S_j = -u (b_j - sum b / M) at every round, to first
 order in outputs. S_j is the sum of expert j's outputs H = theta'v, and b_j the length of its last move, 0 before its
 first.
 
-Proof. (a) Let m learn task n from a signal orthogonal to all others. This changes outputs for n alone, and S_j by -u c
-(1{j = m} - 1/M), with u = eta |v|^2 / M and c = |dw| - b_m. (b) b_m grows by this c, and no other b changes. So S_j and
--u (b_j - sum b / M) change by the same, and both are 0 at the start. The program takes every run of three rounds with
-three experts, two tasks and three lengths. So each kind of round comes before and after each other one.
+Proof. (a) Let m learn task n from a signal orthogonal to all others. This changes only outputs for n, and S_j by -u c
+(1{j = m} - 1/M), with u = eta |v|^2 / M and c = |dw| - b_m. (b) The length b_m grows by this c, and no other b changes.
+So S_j and -u (b_j - sum b / M) change by the same, and both are 0 at the start. The program takes every run of three
+rounds with three experts, two tasks and three lengths. So each kind of round occurs before and after each other kind.
 
-Robust: M, N, eta. It does not matter how experts learn and which of them is chosen, as the induction has one step.
+Robust: Any M, N and eta. It does not matter how experts learn or which one is chosen, as the induction has one step.
 
 Objection: pi is 1/M only where outputs are 0. To first order in outputs this holds, as the statement says.
 
 Caveat: first order holds for a fixed number of rounds. The terms that the softmax adds in each round are not bounded
-here. Instead of no noise, it may be orthogonal to all signals. Delays change the order of rounds, not their sum, once
-all pending rounds are in.
+here. Noise may be present if it is orthogonal to all signals. Delays change the order of rounds, not their sum, once
+all pending rounds are complete.
 """
 
 import sys

@@ -1,13 +1,13 @@
 """Corollary 1: a settled state has M >= N.
 
-Proof. (a) The expert with the largest output for task n is within lambda of it. So in a settled state it had n last.
-(b) An expert had only one task last. So the experts with the largest outputs for different tasks differ, and there are
-N of them. The program takes every choice of experts with the largest outputs and of last tasks for M < N up to N = 5,
-and finds none. It finds some for M = N.
+Proof. (a) The expert with the largest output for task n is within lambda of it. So in a settled state this expert
+served n last. (b) An expert has only one last task. So the experts with the largest outputs for different tasks differ,
+and there are N of them. For M < N up to N = 5, the program takes every choice of experts with the largest outputs and
+of last tasks. It finds no settled state. For M = N it finds some.
 
 Robust: Any lambda >= 0, baseline, signals and learners. Only the definition of a settled state is used.
 
-Objection: Outputs may be equal. But each of several largest had n last.
+Objection: Outputs may be equal. But each expert with the largest output served n last.
 
 Caveat: It is not shown that M >= N is enough. A run that has not settled can look settled for a long time.
 """
