@@ -7,7 +7,7 @@ Proof. (a) By (11) theta_m'v_n > theta_m'v_{n'} and theta_{m'}'v_{n'} > theta_{m
 signals, [h_m(n) - h_{m'}(n)] + [h_{m'}(n') - h_m(n')] > 0. For clusters n and n' are the tasks at which (11) is
 attained. With ties, as of gates that are 0, the sum may be 0.
 
-Nothing more follows, because outputs (3, 2) of m and (0, 1) of m' leave m ahead at both.
+Nothing more follows. For example, outputs (3, 2) of m and (0, 1) of m' leave m ahead for both tasks.
 
 Robust: Gates, rounds, signals, M, N. Outputs are those for the signals, as in (11). With beta v_n + noise in their
 place the sum is above 0 for equal beta and noise that is smaller than the sum.

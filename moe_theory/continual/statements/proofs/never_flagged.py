@@ -6,7 +6,7 @@ Gamma of the chosen expert. So it has no flag, and the gates keep changing. Sett
 
 Proof. (a) Round 1 lowers A's outputs for both signals by more than lambda and Gamma. (b) As shown for Lemma 8, A trails
 by at least eta alpha (3/5 - exp(H) (log2 t + sqrt(t M) |w*|/(alpha M))/(M - 1)), w* = sigma_0 (1, 1/2, 0). (c) The last
-term is of order sigma_0^.125 at T2. So up to T2 nothing makes up for round 1.
+term is of order sigma_0^.125 at T2. So up to T2 no later rounds compensate for round 1.
 
 Robust: lambda, Gamma = O(sigma_0^1.25), delta, N signals with a common angle below 90 degrees and a common solution, T2
 with any constant.

@@ -2,10 +2,10 @@
 
 Setting. N = 3, M = 4 experts (N ln N = 3.3), w_n = sigma_0 v_n, v_n = e_n, s = 1 < d. Proof. (a) A model is the sum of
 the ground truths that it has learned. With all three it is wrong about each by |w_1 + w_2 + w_3 - w_n|^2 = 2 sigma_0^2.
-(b) (20) is a mean of W = 1 and Delta = 2 (1 - 1/N) = 4/3 whatever the loads are. (c) Only arrivals of n move outputs
-for n. At each the chosen expert's falls and all others rise, the more the larger they are. So experts not chosen yet
-for n have the largest one. (d) If u are left, one of them is chosen with probability u/M or more, also after
-termination. So by T all have served all with at least the probability p of three collections of M coupons in T
+(b) The bound (20) is a mean of W = 1 and Delta = 2 (1 - 1/N) = 4/3, whatever the loads are. (c) Only arrivals of n
+change outputs for n. Each lowers the chosen expert's output and raises all others, larger ones more. So experts not
+chosen yet for n have the largest output. (d) If u are left, one of them is chosen with probability u/M or more, also
+after termination. So by T all have served all with at least the probability p of three collections of M coupons in T
 arrivals. Hence E[G_T] >= 2 p, and p -> 1.
 
 Robust: All N >= 3, where E[G_T] -> N - 1 is what a single expert has and (20) says less than 2. All M >= N ln N, d,

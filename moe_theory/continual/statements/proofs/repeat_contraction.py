@@ -11,7 +11,7 @@ these, and on the complement is a multiple of I: p/D by its trace. (e) As e is o
 - P]e.
 
 Robust: any beta, sigma_t > 0, w_n and direction of the signal. At s = 1 the factor is 1, nothing moves, and Lemma 3
-holds. There is one expert, or routes do not see the noise, because a gate that sees it may prefer some columns.
+holds. There is one expert, or routes do not see the noise, because a gate that sees noise may prefer some columns.
 """
 
 import sys
