@@ -28,7 +28,7 @@ def distance(one, other):
 
 
 def collected(experts, rounds):
-    """Probability that all have met both, if one of u left is chosen with probability u/M."""
+    """Probability that all experts have served both clusters, if one of u left is chosen with probability u/M."""
     weights = {(experts, experts): 1}  # those left for each cluster; over (2 M)^rounds
     for _ in range(rounds):
         after = defaultdict(int)

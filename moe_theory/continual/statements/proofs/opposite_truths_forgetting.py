@@ -24,7 +24,7 @@ RATIO = 1 - Fraction(SAMPLES, FEATURES)  # r
 
 
 def forgetting(tasks: tuple[int, ...]) -> Fraction:
-    """F_t of (15), where a model is the ground truth that it met last."""
+    """F_t of (15), where a model is the ground truth of its last task."""
     model = TRUTHS[tasks[-1]]
     return Fraction(sum((model - TRUTHS[task]) ** 2 for task in tasks[:-1]), len(tasks) - 1)
 

@@ -26,7 +26,7 @@ ETA, ALPHA, SCALE, LAMBDA = (Fraction(1, 2**power) for power in (240, 240, 480, 
 
 
 def are_lifted(routes: tuple[int, ...], count: int = 4, rate: Fraction = Fraction(1, 2**12)) -> bool:
-    """Whether outputs for a task that came each time are its lift less its payments, to 1/1000, by steps of (9)."""
+    """Whether outputs for a task that came each time are its lift minus its payments, to 1/1000, by steps of (9)."""
     outputs, paid = [Fraction(0)] * count, [Fraction(0)] * count
     for time, m in enumerate(routes, 1):
         weights = [1 + x * (1 + x / 2 * (1 + x / 3)) for x in outputs]  # exponentials, to x^4/20

@@ -25,7 +25,7 @@ ARRIVALS = range(TASKS)
 
 
 def collected(rounds):
-    """Probability that all have met all, if one of u left is chosen with probability u/M."""
+    """Probability that all experts have served all tasks, if one of u left is chosen with probability u/M."""
     weights = {(EXPERTS,) * TASKS: 1}  # those left for each task; over (N M)^rounds
     for _ in range(rounds):
         after = defaultdict(int)

@@ -37,12 +37,12 @@ def probabilities(gates: list[Fraction], task: int) -> list[Fraction]:
 
 
 def is_changed(models: tuple[int, ...], task: int, chosen: int, q: Fraction) -> bool:
-    """Whether round T1 + 1 takes an expert to another set, where (33) fails, by more than twice the effect of R."""
+    """Whether round T1 + 1 moves an expert to another set, where (33) fails, by more than twice the effect of R."""
     mean, rounds = Fraction(sum(models), EXPERTS), int(EXPERTS / q**2) + 1
     old = [-(q**6) / EXPERTS * (w - mean) for w in models]
     bound = 4 * q**6 / EXPERTS + 4 * q**8 * rounds.bit_length()
     rest = 6 * q**6 * bound * rounds / EXPERTS + 2 * q**8 * rounds.bit_length()  # R
-    if all(abs(gate - old[chosen]) < q**8 + 2 * rest for gate in old):  # Gamma: all may have their flag
+    if all(abs(gate - old[chosen]) < q**8 + 2 * rest for gate in old):  # Gamma: all may have a flag
         return False
     pi, cost = probabilities(old, task), abs(task - models[chosen]) * q**4
     new = [g - q**2 * cost * pi[chosen] * ((m == chosen) - pi[m]) * task for m, g in enumerate(old)]
