@@ -1,7 +1,7 @@
 """Counterexample to Fig. 3 (b): with a common part in all ground truths the error falls from 4 to 1 sigma_0^2.
 
-The figure's text says that the error grows under offloading. Any routing learns the common part. Let p = N = 2, s = 1,
-v_1 = e_1, v_2 = e_2, w_1 = (3, 2) sigma_0 and w_2 = (2, 3) sigma_0. They have the size of sigma_0, and differ by
+The figure's text says that the error grows under offloading. But any routing learns the common part. Let p = N = 2, s =
+1, v_1 = e_1, v_2 = e_2, w_1 = (3, 2) sigma_0 and w_2 = (2, 3) sigma_0. They have the size of sigma_0, and differ by
 sigma_0 in each entry, as Assumption 1 requires. Their common part is K = 2 sigma_0 in each entry.
 
 A task sets one entry of its server's model to 3 sigma_0. A server that has served one task type is K away from its

@@ -7,9 +7,9 @@ sigma_0/M. The steps of a gate for the two types cancel, as follows.
 pi = 1/M the steps (25) and (26) telescope to theta_m = -c (a_m - mean a) e, at most 2c in size.
 
 2. While |theta| <= G <= 1/4, M pi is within 1 +- 4G, and a step is off by at most 2 eta sigma_0 4G/M. For G = 4c this
-is 32 c^2. So t <= M/(16 eta sigma_0) steps are off by 2c, and |theta| <= 4c on every path.
+is 32 c^2. So t <= M/(16 eta sigma_0) steps are off by at most 2c, and |theta| <= 4c on every path.
 
-3. T_1 is shorter, as 16 eta sigma_0 T_1/M = O(sigma_0^0.5 ln(M/delta)). Hence all gaps are below 8G/M = 32 eta
+3. T_1 is shorter than this, as 16 eta sigma_0 T_1/M = O(sigma_0^0.5 ln(M/delta)). So all gaps are below 8G/M = 32 eta
 sigma_0/M^2. Gates add up to 0, so either both sets have members, or all gates and gaps are 0.
 
 Robust: any delays, availability, noise r, M, eta = O(sigma_0^0.5) and chosen servers, for these two types. Any delta
