@@ -1,6 +1,6 @@
 """Counterexample to Proposition 4, Eq. (17): two orthonormal ground truths and one expert.
 
-W = Delta = 1, so (17) is 0 at every round. One of the samples is the signal v_n = w_n, as in Definition 1, or all are
+W = Delta = 1, so (17) is 0 at every round. Either one sample is the signal v_n = w_n, as in Definition 1, or all are
 Gaussian, as in the proposition's proof. Exits 0 if simulated experts forget in both cases.
 """
 

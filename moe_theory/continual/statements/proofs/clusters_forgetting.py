@@ -11,8 +11,8 @@ most Psi_1 k r^(k - 1) <= Psi_1 (1 + r + ...) = d Psi_1. All experts add at most
 
 Robust: All t, beta, eta, alpha, lambda, Gamma, and all M, d with eps^2 < 1/(2 M^2 d), so all small sigma_0. Clusters of
 J tasks, e_k + j eps f/(J - 1) with (1 + j eps^3) e_k, j < J, allow any M from 3 to 2 J - 1, with W >= Delta. In the
-third sum of (21) Appendix J prints the exponent L_t - L_T1 once, and then L_t - L_T1 - 1 as the theorem does. Its sums
-give L_tau - L_T1. M d Psi_1 bounds all three.
+third sum of (21) Appendix J prints the exponent L_t - L_T1 once, and then L_t - L_T1 - 1 as the theorem does. The
+appendix's sums give L_tau - L_T1. M d Psi_1 bounds all three.
 
 Objection: With one sample there is little forgetting. But the theorem has a strict bound for each t. With s = 2, N = 24
 and K = 6 the script finds forgetting at T1 and 2 T1 of order sigma_0^2, many times both bounds.

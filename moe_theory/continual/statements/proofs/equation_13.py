@@ -4,10 +4,10 @@ One gate step is Theta(sigma_0^1.5) long, longer than the gap that (13) allows. 
 largest gap of two g, and k = eta sigma_0/(2 M). Whatever happened before, the step before t2 leaves D >= k/2 with
 probability 4^-M/2 or more. Setting. Let w_n = +-sigma_0 e, v_n = +-e, beta = 1, eta = Theta(sigma_0^.5), M fixed. A
 model is its last task's ground truth. Proof. (a) A step is at most 2 eta (2 sigma_0 + alpha M/t2) = O(sigma_0^1.5). So
-D >= lambda/2 stays Theta(sigma_0^1.25). (b) If D is less, each expert gets each task with probability 4^-M/2 or more:
-its r is above 3 lambda/4, the others' below lambda/4. (c) If D < k, a task that is not its expert's last one moves it
-by sigma_0 or more. By (9) its g moves against any other by 3/2 k or more. (d) If D >= k, a repeat of an expert's last
-task moves g by the auxiliary loss alone, at most 2 eta alpha M/t2 < k/2.
+a gap D >= lambda/2 stays Theta(sigma_0^1.25). (b) If D is less, each expert gets each task with probability 4^-M/2 or
+more: its r is above 3 lambda/4, the others' below lambda/4. (c) If D < k, a task that is not its expert's last one
+moves it by sigma_0 or more. By (9) its g moves against any other by 3/2 k or more. (d) If D >= k, a repeat of an
+expert's last task moves g by the auxiliary loss alone, at most 2 eta alpha M/t2 < k/2.
 
 Robust: Any constants in alpha = O(sigma_0^.5) and lambda = Theta(sigma_0^1.25). M, N, s < d. Noise of O(sigma_0) and
 tasks of a cluster that differ by O(sigma_0^1.5) are negligible against k.

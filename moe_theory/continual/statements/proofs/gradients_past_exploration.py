@@ -1,8 +1,8 @@
 """Lemmas 5 and 14: past T1, gradients have the order of the ground truths, up to logarithms.
 
 Let W be the longest truth. (a) A gradient is c pi (1[m = m_t] - pi_m) z, pi = pi_{m_t}, c = |dw| + alpha M f/t. If |z|
-<= Z it is at most c Z/4, and two differ by at most c Z/2. (b) As t > T1 >= M/eta, alpha M f/t <= alpha eta. As |dw| <=
-W + |w|, it remains to show |w| = O(W).
+<= Z it is at most c Z/4, and two gradients differ by c Z/2 at most. (b) As t > T1 >= M/eta, alpha M f/t <= alpha eta.
+As |dw| <= W + |w|, it remains to show |w| = O(W).
 
 s >= 3: a route sees its round's noise only in the sum. Rotate the columns, the sum first. Given past and route, the
 other s - 2, of span Q, stay Gaussian. So |w'|^2 <= |w|^2 - |Q w|^2 + W^2, E |Q w|^2 = b |w|^2, b = (s - 2)/d. Let exp(a

@@ -1,8 +1,8 @@
 """Counterexample to Proposition 3 (T2): one expert has no flag up to T2, so that gates are not fixed.
 
-Claim. Let A be the expert that round 1 chooses. Up to T2 = sigma_0^-.25 M/eta it is not chosen again and never within
-Gamma of the chosen expert. So it has no flag, and the gates keep changing. Setting. s = 1, N = 2, v_1 = (1, 0, 0), v_2
-= (3/5, 4/5, 0), beta = 1, w_n = sigma_0 v_n, eta = alpha = sigma_0^.5, M of order ln 1/sigma_0.
+Claim. Let A be the expert that round 1 chooses. Up to T2 = sigma_0^-.25 M/eta, A is not chosen again and is never
+within Gamma of the chosen expert. So A has no flag, and the gates keep changing. Setting. s = 1, N = 2, v_1 = (1, 0,
+0), v_2 = (3/5, 4/5, 0), beta = 1, w_n = sigma_0 v_n, eta = alpha = sigma_0^.5, M of order ln 1/sigma_0.
 
 Proof. (a) Round 1 lowers A's outputs for both signals by more than lambda and Gamma. (b) As shown for Lemma 8, A trails
 by at least eta alpha (3/5 - exp(H) (log2 t + sqrt(t M) |w*|/(alpha M))/(M - 1)), w* = sigma_0 (1, 1/2, 0). (c) The last

@@ -13,7 +13,7 @@ at its first task.
 Robust: M, N, s < d, noise of O(sigma_0), the distribution of beta, Gamma, any constants in alpha, eta = O(sigma_0^.5)
 and lambda = Theta(sigma_0^1.25). A cluster's tasks may differ by O(sigma_0^1.5). The moves are not O(sigma_0^1.5).
 
-Objection: Signals ought to be of order 1. But the paper requires |v_n| = O(1), and App. A.2 has less. With six
+Objection: Signals should have order 1. But the paper requires |v_n| = O(1), and App. A.2 has smaller ones. With six
 orthogonal signals of length 1 every run drifts by sigma_0 (example). So do these two for alpha = o(sigma_0^.75/log).
 """
 

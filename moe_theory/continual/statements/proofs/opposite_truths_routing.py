@@ -11,11 +11,11 @@ B/lambda -> 0. (e) By (11) and Lemma 4 (outputs sum to 0 over experts), each set
 
 Robust: N, s < d, noise of O(sigma_0), the distribution of beta, Gamma > 0, any constants in alpha, eta = O(sigma_0^.5),
 lambda = Theta(sigma_0^1.25). A cluster's tasks may differ by O(sigma_0^1.5). M >= 3, which M > N = 2 (M > K) gives. The
-task + then lowers one output and raises two or more, - the reverse. So only one of them can bring all to 0.
+task + then lowers one output and raises two or more, - the reverse. So only one of these tasks can bring all to 0.
 
-Objection: Signals ought to be of order 1. But the paper requires |v_n| = O(1), and App. A.2 has less. With six
-orthogonal tasks of length 1 half of the arrivals leave their set (example). These two also do so for |v_n| = 1, alpha =
-o(sigma_0^.75/log).
+Objection: Signals should have order 1. But the paper requires |v_n| = O(1), and App. A.2 has smaller ones. With six
+orthogonal tasks of length 1 half of the arrivals leave their set (example). For these two tasks the same holds if |v_n|
+= 1, alpha = o(sigma_0^.75/log).
 """
 
 import sys

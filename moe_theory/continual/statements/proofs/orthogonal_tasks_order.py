@@ -12,8 +12,8 @@ of five rounds at M = 3. Chebyshev's inequality bounds what later rounds add, by
 Robust: d, any constants in eta, alpha, lambda and c. M >= 3 and N >= 2 change only the probability. Tasks of a cluster
 are alike up to o(sigma_0^1.5).
 
-Objection: Signals ought to be of order 1. But the paper requires |v_n| = O(1), and App. A.2 has less. At |v_n| = 1, six
-tasks and M = 24 (40) fails in more than nine of ten runs (example).
+Objection: Signals should have order 1. But the paper requires |v_n| = O(1), and App. A.2 has smaller ones. At |v_n| =
+1, six tasks and M = 24 (40) fails in more than nine of ten runs (example).
 """
 
 import sys

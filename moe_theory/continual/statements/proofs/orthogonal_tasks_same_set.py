@@ -13,9 +13,9 @@ Chebyshev.
 Robust: d, any constants in eta, alpha and lambda, lengths of signals from sigma_0^.375 to sigma_0^.125 (exclusive). M
 >= 3 and N >= 2 change only the probability. Tasks of a cluster are alike up to o(sigma_0^1.5).
 
-Objection: Signals ought to be of order 1. But the paper requires |v_n| = O(1), and for |v_n| = 1 the gap is larger
-still, sigma_0^1.375 (measured). With |v_n| = O(sigma_0), as in App. A.2, (12) holds trivially: all outputs are
-O(sigma_0^3 log).
+Objection: Signals should have order 1. But the paper requires |v_n| = O(1), and for |v_n| = 1 the gap is larger still,
+sigma_0^1.375 (measured). With |v_n| = O(sigma_0), as in App. A.2, (12) holds trivially: all outputs are O(sigma_0^3
+log).
 """
 
 import sys

@@ -10,7 +10,7 @@ the longest ground truth, however tasks are routed. (c) So S <= eta t lambda W +
 t Z^2 W^2 + (eta alpha M Z)^2/2. At t1 eta t <= 2 M sigma_0^-.25, and each term is O(sigma_0^2). (d) So |h_m - h_m'| <=
 2 sqrt(S) Z = O(sigma_0).
 
-That is o(sigma_0^.75), below the printed Theta(sigma_0^.75) for every distribution and any constants.
+This bound is o(sigma_0^.75), below the printed Theta(sigma_0^.75) for every distribution and any constants.
 
 Robust: Sets, routes, signals, s, beta, M above or below N, alpha and eta below their orders. In M: once outputs are
 below 1, pi is 1/M to a factor e^2. Then S does not depend on M, up to ln M. W = O(sigma_0), as w_n is N(0, sigma_0^2)

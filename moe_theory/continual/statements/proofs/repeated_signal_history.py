@@ -3,8 +3,8 @@
 Claim. One task has its signal at 45 degrees to its ground truth. After L arrivals the squared error is |w|^2/2 for
 every L. (42) has distance 0 in its sum and gives r^L |w|^2 = |w|^2/2^L.
 
-Proof. Let d = 2, s = 1, w = (1, 1), v = (1, 0), any beta. So r = 1/2. An arrival shows the first coordinate, and a
-repeat shows nothing new. So an expert is (1, 0) after any number L = 1, 2, 3, ... of arrivals.
+Proof. Let d = 2, s = 1, w = (1, 1), v = (1, 0), any beta. So r = 1/2. Every arrival shows only the first coordinate. So
+an expert is (1, 0) after any number L = 1, 2, 3, ... of arrivals.
 
 General d and s. A first arrival leaves the part across v, of which a random subspace of s - 1 of d - 1 dimensions is
 learned. Each later arrival leaves (d - s)/(d - 1) of the rest. With a signal of random direction the first error is on

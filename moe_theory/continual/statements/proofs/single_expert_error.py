@@ -7,7 +7,7 @@ and n are independent of the past. So C_{t,tau} = S C_{t-1,tau} for t > tau, S =
 Here Q leaves d - s random dimensions of the d - 1 across the signal's direction u. (c) If all samples are Gaussian S =
 r I, tr C_{tau,tau} = (1 - r) Delta/2, g_T = r^T W + (1 - r^T) Delta. The sum over tau of r^(T - tau) is (1 - r^T)/(1 -
 r): E[G_T] = r^T W + (1 - r^T) (1 - 1/T) Delta. The program takes all tasks. Its four lines at 45 degrees have the
-moments of a random line that enter.
+needed moments of a random line.
 """
 
 import sys

@@ -5,8 +5,8 @@ Claim. For every constant c, the probability that the largest entry is c sigma_0
 Proof. (a) A model is the sum of the ground truths that it has learned, and moves by sigma_0 or not at all. (b) In the
 second half of exploration, t > T1/2 >= M/(2 eta). So the auxiliary loss weighs alpha M f_t/t <= 2 alpha eta = 2
 sigma_0. (c) The gradient at a gate is beta_t v_n, times both costs, at most 3 sigma_0, times two softmax values or pi
-(1 - pi), at most 1/4. So its largest entry is below sigma_0 beta_t. (d) It is c sigma_0 or more in all these n = T1/2
-rounds only if every beta_t >= c, with probability (1 - c)^n <= 1/(1 + n c). Here n is of order sigma_0^(-.5).
+(1 - pi), at most 1/4. So its largest entry is below sigma_0 beta_t. (d) This entry is c sigma_0 or more in all these n
+= T1/2 rounds only if every beta_t >= c, with probability (1 - c)^n <= 1/(1 + n c). Here n is of order sigma_0^(-.5).
 
 Robust: All N, M, d, lambda, and any distribution of beta that reaches down to 0. Signals of size o(1) do the same in
 every round. So does noise of constant size with s > 1, where the samples' sum comes near 0. With alpha = 0 a repeat has

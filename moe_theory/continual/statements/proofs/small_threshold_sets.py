@@ -4,7 +4,7 @@ With opposite tasks and Gamma = sigma_0^2, round T1 + 1 changes a set and the or
 Setting. w_n = +-sigma_0 e, v_n = +-e, beta = 1, s = 1, eta = sigma_0^.5. Proof. (a) As |dw| v = dw, at pi = 1/M the
 locality loss's steps (9) sum to theta_m'e = -(eta/M) (w_m - mean w)'e, with w_m m's last ground truth. (b) All
 |theta_m'e| <= B = O(eta sigma_0/M). So a step is off by at most 6 eta sigma_0 B/M. The auxiliary loss adds 2 eta alpha
-(1 + ln T1). Both are o(eta sigma_0) in total. (c) Rule (1) is uniform up to M B/lambda -> 0. At T1 the w_m are
+(1 + ln T1). Together they are o(eta sigma_0). (c) Rule (1) is uniform up to M B/lambda -> 0. At T1 the w_m are
 independent, + or -, up to o(1). By (11) m is in M_+ if w_m is -. (d) At T1 + 1 only experts of one ground truth get
 flags (line 7), as others are 2 eta sigma_0/M > Gamma away. So gates are not fixed. If an expert then gets the other
 task, and another expert shares its ground truth, its gate changes sign.

@@ -1,6 +1,6 @@
 """Lemma 11, corrected: at least two sets have a specialist.
 
-Claim. If every task is told apart from some other task by some expert, at least two sets have a specialist, for any
+Claim. If for every task some expert distinguishes it from another task, at least two sets have a specialist, for any
 signals and any sequence of tasks.
 
 Proof. (a) All gates start at 0. A step (9) changes theta_m by -eta l pi_mt (1[m = mt] - pi_m) x_t, with l = |dw| +

@@ -5,7 +5,7 @@ every expected error, and every difference of errors, is at most 2 K^2 (1 + p/(s
 task sets its server's model w to (I - P) w + P w_t, where P projects onto the samples. The two parts are orthogonal.
 The s - 1 noise columns span a uniformly random subspace, so E|P w|^2 >= ((s - 1)/p) |w|^2. So one task changes E|w|^2
 to at most (1 - (s - 1)/p) E|w|^2 + K^2. As models start at 0, E|w|^2 <= K^2 p/(s - 1) at all times. The printed Lemma 9
-has no expectation. It holds up to a factor k with probability 1 - 1/k.
+has no expectation. By Markov it holds up to a factor k with probability 1 - 1/k.
 
 Robust: any servers, delays, loads, task types, signals, M, T, beta and noise.
 

@@ -6,12 +6,12 @@ Let beta = 1, |v_n - v_n'| = 2 u, one ground truth per type, and (s - 1) sigma_t
 1. Probabilities depend on X through the sum of its columns, N(v_n, tau^2 I) for X_n and N(v_n', tau^2 I) for X_n'.
 Outputs tie with probability 0, so each expert is in a set (15).
 
-2. If (27) holds for a pair of sums, it fails for the exchanged pair. So it fails with at least half of the overlap of
-the distributions of the pair and the exchanged pair.
+2. If (27) holds for a pair of sums, it fails for the exchanged pair. So (27) fails with a probability of at least half
+the overlap of the distributions of the pair and the exchanged pair.
 
 3. Along v_n - v_n' the difference of the sums is N(2u, 2 tau^2) against N(-2u, 2 tau^2). Everything else is equal. Half
-of the overlap is the probability that a standard normal variable exceeds 2^0.5 u/tau <= 1. It is at least the density
-at 2, e^-2 (2 pi)^-0.5 > 1/19.
+of the overlap is the probability that a standard normal variable exceeds 2^0.5 u/tau <= 1. This probability is at least
+the density at 2, e^-2 (2 pi)^-0.5 > 1/19.
 
 Robust: any ground truths, signals, gates, router, delays and M. Any noise that does not vanish has such a bound. If
 noise vanishes, the probability tends to 0.

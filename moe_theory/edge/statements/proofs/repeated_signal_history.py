@@ -13,7 +13,7 @@ Robust: any s < p, ground truths, beta, and noise if s >= 2. Any M: with equal d
 first one ends is routed before any gate step, with probability 1/M or more to the same server.
 
 Objection: the proof assumes that every column is redrawn from N(0, I), and then (34) is exact for task-independent
-routing. It is also exact if no ground truth comes twice and each has its own isotropic signal. But by Definition 1 a
+routing. (34) is also exact if no ground truth comes twice and each has its own isotropic signal. But by Definition 1 a
 type that comes again shows the same signal, by which the router recognises it.
 """
 

@@ -7,8 +7,8 @@ theta'v_2, so it never exceeds both. So the set of type 3 is always empty, and n
 Robust: any M, delta, delays, noise, ground truths and algorithm, and any signal in the convex hull of the others.
 
 Objection: signals are not meant to lie like this. But Assumption 1 only limits their size. In general position with N
-<= p + 1, as in Fig. 3, no signal is in the hull of the others, and the proposition holds, our condition. Of ten
-Gaussian signals in two or three dimensions several are inside.
+<= p + 1, as in Fig. 3, no signal is in the hull of the others, and the proposition holds, our condition. But several of
+ten Gaussian signals in two or three dimensions are inside.
 """
 
 import sys
