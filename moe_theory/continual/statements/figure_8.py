@@ -10,7 +10,7 @@ CELLS = tuple(THRESHOLDS)
 LARGE = CELLS[:2]
 SMALL = CELLS[2:]
 RUNS = FIGURE_8.together(*CELLS)
-NEARLY_ALWAYS = 0.95  # our reading of a decision that noise cannot change
+NEARLY_ALWAYS = 0.95  # our reading of a decision that lambda cannot change
 LOAD_MARGIN = 0.05  # of the number of experts in use
 SHARE_MARGIN = 0.1  # of a share 1/|M_k|
 
