@@ -7,7 +7,7 @@ it by 7/10 f sigma_0/e or more. (c) As for Lemma 9, sum |theta_m|^2 <= 9 q^18 in
 the tasks are within 3 q^11, and (1) chooses one expert for all tasks with probability 1 - 12 q. (d) So the chosen
 expert gets the task that it needs with probability 1/4 or more: 1 and 2 in turn, and then 3. With probability 1 - e^-n
 one of n 4^L stretches of L rounds from T1 = H to t1 has only such rounds. (e) A gradient is the move times pi (1 - pi),
-with pi near 1/2. The two gates of Lemma 14 differ by twice that.
+with pi near 1/2. Two gates' gradients (Lemma 14) differ by twice that.
 
 Robust: M, d, Gamma, termination, the constant of lambda = Theta(sigma_0^1.25), smaller eta, more tasks of these kinds.
 
