@@ -56,7 +56,7 @@ def second_half(run, name: str) -> np.ndarray:
 
 
 def swing(name: str) -> Measure:
-    """Return the measure of a metric's ups and downs in the second half, beyond its total change there."""
+    """Return the measure of a metric's absolute changes in the second half, minus its net change there."""
 
     def beyond_change(run) -> np.ndarray:
         steps = np.diff(second_half(run, name), axis=0)

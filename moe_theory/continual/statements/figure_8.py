@@ -10,7 +10,7 @@ CELLS = tuple(THRESHOLDS)
 LARGE = CELLS[:2]
 SMALL = CELLS[2:]
 RUNS = FIGURE_8.together(*CELLS)
-NEARLY_ALWAYS = 0.95  # our reading of a decision that noise cannot alter
+NEARLY_ALWAYS = 0.95  # our reading of a decision that lambda cannot change
 LOAD_MARGIN = 0.05  # of the number of experts in use
 SHARE_MARGIN = 0.1  # of a share 1/|M_k|
 
@@ -19,7 +19,7 @@ BALANCE = statement("figure-8-balance", module=__name__)
 
 
 def is_late(run) -> np.ndarray:
-    """Return which arrivals are past termination, or past T1 where gates are never fixed (T, B)."""
+    """Return which arrivals are past termination, or past T1 if gates are never fixed (T, B)."""
     terminated = run.records.terminated
     return terminated | (~terminated[-1] & (run.rounds > stage_rounds(run.params))[:, None])
 
@@ -43,7 +43,7 @@ def share_of_leaders(run) -> np.ndarray:
 
 
 def less_than_small(*runs) -> np.ndarray:
-    """Return a number of experts in use that is visibly below that at small thresholds (2, B)."""
+    """Return a number of experts in use that is visibly below the number at small thresholds (2, B)."""
     return (1 - LOAD_MARGIN) * evenness_of_small(*runs)
 
 

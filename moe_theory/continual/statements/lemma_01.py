@@ -1,6 +1,6 @@
 """Lemma 1: gate outputs of two arrivals with the same signal, or signals of one cluster.
 
-Definition 1 leaves sigma_t open. In the readings it does not shrink with sigma_0, but the proof needs it to shrink.
+Definition 1 does not fix sigma_t. In the readings sigma_t does not shrink with sigma_0, but the proof needs this.
 """
 
 import numpy as np

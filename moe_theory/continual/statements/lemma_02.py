@@ -22,7 +22,7 @@ def output_pairs(
 ) -> tuple[Float[np.ndarray, "B pairs M"], Float[np.ndarray, "B pairs M"]]:
     """Return pairs h, h^ in units of lambda: h has a width of up to `spread`, and h^ differs from h by up to `change`.
 
-    In every second pair one expert rises and all others fall. In the rest experts move at random.
+    In every second pair one output rises and all others fall. In the rest outputs move at random.
     """
     draws = draws_of(run, NUM_PAIRS * (2 * num_experts + 2), stream=7).reshape(-1, NUM_PAIRS, 2 * num_experts + 2)
     sizes = draws[..., :2]  # shares of `spread` and of `change`

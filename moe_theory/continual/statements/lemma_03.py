@@ -17,7 +17,7 @@ def largest_repeat_move(run) -> np.ndarray:
 
 
 def contracted_errors_before_repeats(run) -> np.ndarray:
-    # A move is orthogonal to the error that it leaves, so the squared error before it is the sum of both squares.
+    # A move is orthogonal to the error after it, so the squared error before it is the sum of both squares.
     before = run.records.error.astype(np.float64) + run.records.update_norm.astype(np.float64) ** 2
     contraction = error_contraction(HISTORY.dims.num_features, HISTORY.dims.num_samples)
     return contraction * np.sum(np.where(repeats_of(run), before, 0), axis=0)

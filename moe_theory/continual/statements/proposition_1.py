@@ -78,8 +78,8 @@ def largest_drift(run) -> np.ndarray:
 
 
 def late_repeats(run) -> tuple[np.ndarray, np.ndarray]:
-    """Return where past T1 an expert repeats a task that it has not learned, and its squared error before (T, B)."""
-    # A move is orthogonal to the error that it leaves, so the squared error before it is the sum of both squares.
+    """Return where an expert past T1 repeats a task that it has not learned, and its squared error before (T, B)."""
+    # A move is orthogonal to the error after it, so the squared error before it is the sum of both squares.
     before = run.records.error + run.records.update_norm.astype(np.float64) ** 2
     repeats = experiments.repeats_of(run) & (before > LEARNED * experiments.truth_length(run) ** 2)
     repeats[: experiments.stage_rounds(run.params)] = False

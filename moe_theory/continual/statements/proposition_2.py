@@ -14,7 +14,7 @@ from moe_theory.continual.statements.setting import statement
 from moe_theory.runs import Run
 from moe_theory.verification.statement import Criterion, bound, limit_rate
 
-LAST = 10  # records up to t_2 that a gap is averaged over
+LAST = 10  # records up to t_2 over which a gap is averaged
 BY_MANY = experiments.ENDLESS_MANY
 BY_FEW = experiments.ENDLESS_FEW
 BY_MANY_LONG = experiments.RETURN_MANY

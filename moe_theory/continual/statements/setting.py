@@ -11,7 +11,7 @@ from moe_theory.verification import statement as declarations
 HOLDS = {
     "truth-scale-in-range": lambda dims, run: 0 < run.params.truth_scale < 1,
     "small-truths": has_small_truths,
-    "bounded-features": lambda dims, run: run.params.noise_scale <= 1,  # signals are c w_n, or of unit length
+    "bounded-features": lambda dims, run: run.params.noise_scale <= 1,  # signals are c w_n, or have unit length
     "full-rank": lambda dims, run: dims.num_samples == 1 or run.params.noise_scale > 0,
     "small-noise": lambda dims, run: run.params.noise_scale <= run.params.truth_scale,
     "constant-strength": lambda dims, run: run.params.min_strength == run.params.max_strength,

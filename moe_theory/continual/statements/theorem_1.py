@@ -9,11 +9,11 @@ from moe_theory.verification.statement import bound, equality, ranged
 
 EARLY = (20, 40)  # the recorded rounds up to T1 = 40 at M = 20
 JUST_AFTER = (50, 60, 70, 80, 90, 100)  # rounds soon after T1 = 40, where the mean comes nearest to (20)
-AFTER = (50, 70, 100)  # those of them at which the effect of routing is compared
+AFTER = (50, 70, 100)  # the rounds of these at which the effect of routing is compared
 ROUNDS = (100, 200, 500, 1000, 2000)  # rounds at which the theorem is tested, the last being the paper's T
 BY_ROUNDS = experiments.by_rounds(experiments.FIGURE_2, experiments.MANY, *ROUNDS)
 EXPLORED = experiments.SPECIALIZATION.over(experiments.MANY_SMALLEST + experiments.MANY_FIGURE_2)
-ROUTES_MARGIN = 0.02  # share of the expectation, which ignores what a route tells about the features
+ROUTES_MARGIN = 0.02  # share of the expectation, which ignores how routes depend on the features
 
 FORGETTING = statement("theorem-1-forgetting", module=__name__)
 DECAY = statement("theorem-1-forgetting-decay", module=__name__)
@@ -25,7 +25,7 @@ GENERALIZATION_ERROR = statement(
 
 
 def explored_pairs(run) -> tuple[np.ndarray, np.ndarray]:
-    """Return whether an arrival's expert up to T1 has had a task before, and the squared distance to it (T1, B)."""
+    """Return whether an arrival's expert up to T1 has served a task, and the squared distance to that task (T1, B)."""
     rows = slice(experiments.stage_rounds(run.params))
     truths = np.moveaxis(run.state.pool.truths, -1, 0).astype(np.float64)
     distances = np.sum((truths[:, :, None] - truths[:, None]) ** 2, axis=-1)

@@ -1,5 +1,5 @@
 """Sentences about Fig. 3. Its axis may be the squared distance of models (the literal reading) or this distance per
-coordinate, which decides because most sentences can then be true.
+coordinate. The second reading decides, because most sentences can then be true.
 """
 
 import numpy as np
@@ -59,7 +59,7 @@ def error_at_end(run) -> np.ndarray:
     "figure-3.more-servers-are-slower",
     experiments.MORE_SERVERS.together("M = 50", "M = 70"),
     ordering(below=lambda fewer, more: final_error(more)),
-    labels=["M = 70"],  # which M = 50 is compared with
+    labels=["M = 70"],  # compared with M = 50
 )
 def error_of_fewer(fewer, more) -> np.ndarray:
     return final_error(fewer)
@@ -67,7 +67,7 @@ def error_of_fewer(fewer, more) -> np.ndarray:
 
 EXCEEDS = statement("figure-3-offloading-exceeds", module=__name__)
 INCREASES = statement("figure-3-offloading-increases", module=__name__)
-# Exact, given pools and loads: these scatter less than the errors of the runs.
+# Exact errors given pools and loads, which vary less than the errors of the runs.
 EXACT_EARLY = experiments.exact_error_at(100)
 EXACT_AT_END = experiments.exact_error_at(experiments.FIGURE_3_ROUNDS)
 # The paper compares Fig. 3 (b) with sigma_0, and (a) with its square.

@@ -18,7 +18,7 @@ NUM_ROUNDS = 40
 
 
 class Updates(NamedTuple):
-    """The data of a round, the server it went to, and the models after the round."""
+    """Data of a round's task, its server, and the models after the round."""
 
     features: Float[Array, "p s"]
     truth: Float[Array, " p"]

@@ -11,7 +11,7 @@ from moe_theory.verification.statement import alike, identity, limit_rate
 
 
 def largest_step(run, name: str, sign: int) -> np.ndarray:
-    """Largest change of this sign by a gate step, over the recorded rounds up to T1 with one completion (B,)."""
+    """Return the largest change of this sign by a gate step, over recorded rounds up to T1 with one completion (B,)."""
     return float(run.params.learning_rate) * np.nanmax(sign * up_to_t1(run, name), axis=0)
 
 

@@ -39,7 +39,7 @@ def bounded_shortfall(run) -> np.ndarray:
     probabilities = np.exp(triples) / np.exp(triples).sum(axis=1, keepdims=True)
     gaps = np.abs(triples[:, 0] - triples[:, 1])
     differences = np.abs(probabilities[:, 0] - probabilities[:, 1])
-    least_probability = np.exp(-2) / 3  # of three outputs that are at most 2 apart, at least so much
+    least_probability = np.exp(-2) / 3  # lower bound for three outputs that are at most 2 apart
     return alike(run, float(np.maximum(least_probability * gaps - differences, 0).max()))
 
 

@@ -12,7 +12,7 @@ from moe_theory.verification.statement import bound, equality
 
 
 def both_errors(run) -> np.ndarray:
-    """Return twice the task gap: two errors of routing that ignores the task (B,)."""
+    """Return twice the task gap, which is two errors of task-independent routing (B,)."""
     return 2 * experiments.task_gap(run)
 
 
@@ -28,7 +28,7 @@ def change_of_error(run) -> np.ndarray:
 
 
 def history_sum(run) -> np.ndarray:
-    """Return the right side of (34), as a mean over a run's tasks (B,)."""
+    """Return the value of (34), as a mean over a run's tasks (B,)."""
     parts = []
     for first in range(0, len(run.replicates), BLOCK):
         block = slice(first, first + BLOCK)

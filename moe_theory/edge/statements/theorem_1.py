@@ -53,7 +53,7 @@ def late_errors(run) -> tuple[np.ndarray, np.ndarray]:
     return late_error / num_late, (late_error + change_back) / num_late
 
 
-ROUTES_MARGIN = 0.01  # share of the expectation, which ignores what a route tells about the features
+ROUTES_MARGIN = 0.01  # share of the expectation, which ignores how routes depend on the features
 
 THEOREM_1 = statement("theorem-1", module=__name__)
 THEOREM_1.charitable(

@@ -16,7 +16,7 @@ def changes(rng: np.random.Generator, scale: float) -> np.ndarray:
     """<theta_1 - theta_0, v_n> of the expert chosen (draws, n)."""
     rate = scale**0.5  # eta and alpha
     inputs = SIGNALS[0] + scale / 4 * rng.standard_normal((DRAWS, 3))  # the sum of both samples
-    # The expert, all 0, learns w_1, as v_1 is a sample: it moves by |w_1| = sigma_0. It has all tasks so far, f_1 = 1.
+    # The expert is 0 and learns w_1, as v_1 is a sample. So it moves by |w_1| = sigma_0. It has all tasks, f_1 = 1.
     cost = scale + rate * EXPERTS
     gradient = cost * (1 / EXPERTS) * (1 - 1 / EXPERTS) * inputs  # at gates of 0, (28)
     return -rate * gradient @ SIGNALS.T

@@ -1,8 +1,8 @@
-"""Counterexample to Lemma 8: the experts' shares at T1 in 100 runs each, for smaller and smaller sigma_0.
+"""Counterexample to Lemma 8: the experts' shares at T1 in 100 runs for each sigma_0, as sigma_0 falls.
 
 M = 8, N = 6, d = 10, s = 2, signals of normal entries, w_n = sigma_0 v_n, orders of Algorithm 1 with constants of 1.
-Experts are exchangeable. So the mean distance of their shares from 1/M is that of an expert fixed beforehand. Exits 0
-if it outgrows any multiple of eta^0.5 / M.
+Experts are exchangeable, so the mean distance of their shares from 1/M equals the distance for an expert fixed
+beforehand. Exits 0 if this distance outgrows any multiple of eta^0.5 / M.
 """
 
 import sys

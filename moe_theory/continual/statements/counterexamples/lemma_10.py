@@ -1,7 +1,7 @@
-"""Counterexample to Lemma 10, second sentence: two probabilities differ by less than 1, whatever the gap.
+"""Counterexample to Lemma 10, second sentence: two probabilities differ by less than 1 for any gap.
 
-For two experts pi_1 - pi_2 = tanh(delta / 2). Exits 0 if its ratio to delta falls below any constant, and is not small
-up to delta = 1.
+For two experts pi_1 - pi_2 = tanh(delta / 2). Exits 0 if the ratio of this to delta falls below any constant, but is
+not small up to delta = 1.
 """
 
 import math

@@ -1,9 +1,9 @@
 """Counterexample to Lemma 11: with M = N ln(N / 0.05) experts, tasks are left without a specialist.
 
 Algorithm 1 explores with orthonormal signals and w_n = sigma_0 v_n. For M < N the N "tasks" are K clusters of five
-tasks each that are alike, so that a router cannot tell them apart.
+equal tasks each, which a router cannot tell apart.
 
-Exits 0 if tasks are left without an expert far more often than in 5 % of runs, also with four times as many experts.
+Exits 0 if tasks are left without an expert in far more than 5 % of runs, even with four times as many experts.
 """
 
 import sys
@@ -11,14 +11,14 @@ import sys
 import numpy as np
 
 TASKS, FEATURES, SAMPLES, RUNS = 6, 10, 6, 12  # N, d, s
-SCALE = 0.01  # sigma_0; Algorithm 1 asks for the orders below
+SCALE = 0.01  # sigma_0. Algorithm 1 requires the orders below
 RATE = WEIGHT = SCALE**0.5  # eta, alpha
 PERTURBATION, NOISE = SCALE**1.25, SCALE / 4  # lambda, sigma_t
 ENOUGH = int(np.ceil(TASKS * np.log(TASKS / 0.05)))
 
 
 def explored_sets(rng: np.random.Generator, num_experts: int) -> np.ndarray:
-    """How many experts are in each task's set (11) after T1 = ceil(M / eta) rounds."""
+    """Number of experts in each task's set (11) after T1 = ceil(M / eta) rounds."""
     signals = np.eye(TASKS, FEATURES)
     gates, experts = np.zeros((2, num_experts, FEATURES))
     visits = np.zeros(num_experts)

@@ -2,7 +2,7 @@
 
 Algorithm 1, 60 runs at once, 24 experts, six orthonormal clusters. A cluster has one task (M > N = 6), or five tasks
 within sigma_0^1.5 and with one signal (M < N = 30). Exits 0 if at every sigma_0 (40) fails at round T1 + 1 in most
-runs, and many arrivals go to an expert of another set once the gates are fixed, though their own set is not empty.
+runs, and if many arrivals with a set that is not empty go to an expert of another set once the gates are fixed.
 """
 
 import sys

@@ -2,7 +2,7 @@
 
 With s = 1 the signal is the only sample. Signals are v_n = w_n, and w_1, w_2 unit vectors of cosine -3/5, in rational
 numbers. An arrival of task n moves the expert by v_n <v_n, w_n - w>. The program takes all sequences of tasks. Exits 0
-if both means differ from the stated ones.
+if both means differ from the printed values.
 """
 
 import itertools
@@ -19,7 +19,7 @@ def distance(one: Vector, other: Vector) -> Fraction:
 
 
 def learned(tasks: tuple[int, ...]) -> Vector:
-    """The expert after these tasks, from 0."""
+    """The expert after these tasks, starting from 0."""
     expert: Vector = (Fraction(0), Fraction(0))
     for truth in (TRUTHS[task] for task in tasks):
         step = sum((a * (a - b) for a, b in zip(truth, expert, strict=True)), Fraction(0))

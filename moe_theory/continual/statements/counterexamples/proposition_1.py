@@ -1,9 +1,9 @@
 """Counterexample to Proposition 1 (models), Lemmas 12 and 16: experts keep moving by a share of sigma_0.
 
 Algorithm 1 after T1, 100 runs at once: 12 experts and six orthonormal clusters. A cluster has one task (M > N = 6), or
-four tasks within sigma_0^1.5 and with one signal (M < N = 24). Prints a run's largest drift from round T1 + 1 on, the
-least of all runs. Then, as medians, the locality loss's gradient where the chosen expert is of the right set (11), and
-the change of a late arrival's squared error from T1. Units are sigma_0 and its square. Exits 0 if none of them fades.
+four tasks within sigma_0^1.5 and with one signal (M < N = 24). Prints the least over runs of the largest drift from
+round T1 + 1 on. It also prints two medians: the locality loss's gradient at an expert of the task's set (11), and the
+change of a late arrival's squared error from T1. Units are sigma_0 and its square. Exits 0 if none of these fades.
 """
 
 import sys
@@ -15,7 +15,7 @@ AXES = np.eye(FEATURES)
 
 
 def after_exploration(rng: np.random.Generator, scale: float, truths: np.ndarray) -> list[np.ndarray]:
-    """Drift, gradient and change of squared errors, over sigma_0 or its square; truths and models likewise."""
+    """Drift, gradient and change of squared errors, over sigma_0 or its square, like truths and models."""
     run, rate, end = np.arange(RUNS), scale**0.5, int(np.ceil(EXPERTS / scale**0.5))  # rate: eta and alpha, end: T1
     gates, models = np.zeros((2, RUNS, EXPERTS, FEATURES))
     visits, flags = np.zeros((RUNS, EXPERTS)), np.zeros((RUNS, EXPERTS), bool)
@@ -26,7 +26,7 @@ def after_exploration(rng: np.random.Generator, scale: float, truths: np.ndarray
         inputs = signal + noise
         outputs = np.einsum("rmd,rd->rm", gates, inputs)
         chosen = np.argmax(outputs + rng.uniform(0, scale**1.25, (RUNS, EXPERTS)), axis=1)  # (1)
-        error, beside = truths[task] - models[run, chosen], noise * (1 - signal)  # beside the signal, an axis
+        error, beside = truths[task] - models[run, chosen], noise * (1 - signal)  # noise across the signal, an axis
         beside /= np.linalg.norm(beside, axis=1, keepdims=True)
         move = signal * error + beside * np.sum(beside * error, axis=1, keepdims=True)  # (5)
         models[run, chosen] += move

@@ -1,7 +1,7 @@
-"""Counterexample to (35), (12) across sets, and (13): how gaps shrink with sigma_0 without termination.
+"""Counterexample to (35), (12) across sets, and (13): how gaps shrink with sigma_0 if gates are never fixed.
 
 20 runs at once of Algorithm 1 with 6 experts and three orthonormal clusters. A cluster has one task (M > N = 3), or
-three tasks within sigma_0^1.5 and with one signal (M < N = 9). Exits 0 if no multiple of the stated orders bounds them.
+three tasks within sigma_0^1.5 and with one signal (M < N = 9). Exits 0 if no multiple of the printed order bounds them.
 """
 
 import sys
@@ -36,7 +36,7 @@ def mean_gap(equation: str, scale: float, number: int, end: int) -> float:
             found.append(largest_gap(equation, gates, outputs, cluster))
         chosen = np.argmax(outputs + rng.uniform(0, scale**1.25, (RUNS, EXPERTS)), axis=1)  # (1)
         error = signal + scale**0.5 * place[:, None] * AXES[-1] - models[run, chosen]
-        beside = noise * (1 - signal)  # of the noise, what is orthogonal to the signal, an axis
+        beside = noise * (1 - signal)  # the part of the noise orthogonal to the signal, an axis
         beside /= np.linalg.norm(beside, axis=1, keepdims=True)
         move = signal * error + beside * np.sum(beside * error, axis=1, keepdims=True)  # (5)
         models[run, chosen] += move
@@ -50,7 +50,7 @@ def mean_gap(equation: str, scale: float, number: int, end: int) -> float:
 
 is_violated, down = True, (1e-1, 1e-2, 1e-3, 1e-4)
 for name, power, end, scales in (("(35)", 0.5, 0.5, down), ("(12)", 0.75, 0.75, down), ("(13)", 1.75, 1.25, down[1:3])):
-    for number in (1, 3):  # power: of sigma_0 in what is stated; end: of 1 / sigma_0 in T1, t1 or t2
+    for number in (1, 3):  # power: of sigma_0 in the printed order. end: of 1 / sigma_0 in T1, t1 or t2
         gaps = [mean_gap(name, each, number, int(np.ceil(EXPERTS / each**end))) / each**power for each in scales]
         told = ", ".join(f"{gap:.4f} at sigma_0 = {each:g}" for gap, each in zip(gaps, scales, strict=True))
         print(f"{name}, {'M < N' if number > 1 else 'M > N'}, mean largest gap over sigma_0^{power}: {told}")

@@ -2,8 +2,8 @@
 
 Algorithm 1 without termination, 200 runs at once, M = 2 experts and one set. The set is of one task (M > N = 1), or of
 a cluster of three tasks within sigma_0^1.5 and with one signal (M < N = 3). By Lemma 4 the gates are theta and -theta.
-At t1 a round moves their gap by about sigma_0^1.75, and perturbations are sigma_0^1.25. So the gap settles at the
-geometric mean, sigma_0^1.5. Exits 0 if it outgrows any multiple of sigma_0^1.75 and stays at a multiple of sigma_0^1.5.
+At t1 a round moves their gap by about sigma_0^1.75, and perturbations are sigma_0^1.25. So the gap stays near the
+geometric mean, sigma_0^1.5. Exits 0 if the gap outgrows any multiple of sigma_0^1.75.
 """
 
 import sys

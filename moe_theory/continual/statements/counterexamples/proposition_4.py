@@ -1,14 +1,14 @@
 """Counterexample to Proposition 4, Eq. (17): two orthonormal ground truths and one expert.
 
-W = Delta = 1, so that (17) is 0 at every round. One of the samples is the signal v_n = w_n, as in Definition 1, or all
-are Gaussian, as in the proposition's proof. Exits 0 if in both cases the forgetting of simulated experts is not 0.
+W = Delta = 1, so (17) is 0 at every round. Either one sample is the signal v_n = w_n, as in Definition 1, or all are
+Gaussian, as in the proposition's proof. Exits 0 if simulated experts forget in both cases.
 """
 
 import sys
 
 import numpy as np
 
-FEATURES, SAMPLES, ROUNDS, EXPERTS = 10, 6, 100, 1000  # d, s, t, and how many experts are simulated apart
+FEATURES, SAMPLES, ROUNDS, EXPERTS = 10, 6, 100, 1000  # d, s, t, and the number of independent experts
 TRUTHS = np.eye(2, FEATURES)
 RATIO = 1 - SAMPLES / FEATURES  # r
 
@@ -21,7 +21,7 @@ def forgetting(rng: np.random.Generator, has_signal: bool) -> np.ndarray:
         samples = rng.standard_normal((EXPERTS, FEATURES, SAMPLES))
         if has_signal:
             samples[:, :, 0] = TRUTHS[task]
-        bases, _ = np.linalg.qr(samples)  # of the samples' spans
+        bases, _ = np.linalg.qr(samples)  # bases of the samples' spans
         experts += np.einsum("bds,bes,be->bd", bases, bases, TRUTHS[task] - experts)  # (5)
         errors.append(np.sum((experts - TRUTHS[task]) ** 2, axis=1))
     at_the_end = np.sum((experts - TRUTHS[tasks]) ** 2, axis=2)

@@ -1,8 +1,8 @@
 """Counterexample to Theorem 1: 200 runs of Algorithm 1 on six orthonormal tasks with 12 experts.
 
-sigma_0 is 0.01 to 0.0001. (19) bounds forgetting up to T1. The sentence below it says how forgetting falls from there,
-and (20) bounds the overall generalization error. Signals are v_n = w_n / sigma_0. Exits 0 if all three are missed at
-every sigma_0.
+sigma_0 is 0.01 to 0.0001. (19) bounds forgetting up to T1. The sentence below (19) says how forgetting falls after T1,
+and (20) bounds the overall generalization error. Signals are v_n = w_n / sigma_0. Exits 0 if all three fail at every
+sigma_0.
 """
 
 import sys
@@ -26,7 +26,7 @@ def metrics(rng: np.random.Generator, scale: float) -> list[np.ndarray]:
         outputs = np.einsum("rmd,rd->rm", gates, inputs)
         chosen = np.argmax(outputs + rng.uniform(0, scale**1.25, (RUNS, EXPERTS)), axis=1)  # (1)
         error = SIGNALS[task] - models[run, chosen]
-        beside = noise * (1 - SIGNALS[task])  # of the noise, what is orthogonal to the signal, an axis
+        beside = noise * (1 - SIGNALS[task])  # the part of the noise orthogonal to the signal, an axis
         beside /= np.linalg.norm(beside, axis=1, keepdims=True)
         move = SIGNALS[task] * error + beside * np.sum(beside * error, axis=1, keepdims=True)  # (5)
         models[run, chosen] += move

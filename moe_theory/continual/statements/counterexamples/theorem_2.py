@@ -1,8 +1,8 @@
 """Counterexample to Theorem 2: 200 runs of Algorithm 1 on 24 tasks in six clusters with 12 experts.
 
-sigma_0 is small, and clusters are orthonormal. (19) bounds forgetting up to T1, (21) and (22) bound it and the overall
-generalization error later. Ground truths of a cluster are within sigma_0^1.5 of each other and have one signal. Exits 0
-if all three bounds are exceeded at every sigma_0.
+sigma_0 is small, and clusters are orthonormal. (19) bounds forgetting up to T1. Later (21) bounds forgetting and (22)
+the overall generalization error. Ground truths of a cluster are within sigma_0^1.5 of each other and have one signal.
+Exits 0 if all three bounds are exceeded at every sigma_0.
 """
 
 import sys
@@ -14,7 +14,7 @@ SIGNALS, RATIO = np.repeat(np.eye(CLUSTERS, FEATURES), 4, axis=0), 1 - 2 / FEATU
 
 
 def metrics(rng: np.random.Generator, scale: float, truths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """F_t and G_t at T1 and at 2 T1, and the loads then; truths, models and metrics in units of sigma_0."""
+    """F_t and G_t at T1 and at 2 T1, and the loads then. Truths, models and metrics are in units of sigma_0."""
     run, rate, end = np.arange(RUNS), scale**0.5, int(np.ceil(EXPERTS / scale**0.5))  # rate: eta and alpha, end: T1
     gates, models = np.zeros((2, RUNS, EXPERTS, FEATURES))
     arrived, flags = np.zeros((RUNS, EXPERTS, len(truths))), np.zeros((RUNS, EXPERTS), bool)
@@ -25,7 +25,7 @@ def metrics(rng: np.random.Generator, scale: float, truths: np.ndarray) -> tuple
         outputs = np.einsum("rmd,rd->rm", gates, inputs)
         chosen = np.argmax(outputs + rng.uniform(0, scale**1.25, (RUNS, EXPERTS)), axis=1)  # (1)
         error = truths[task] - models[run, chosen]
-        beside = noise * (1 - SIGNALS[task])  # of the noise, what is orthogonal to the signal, an axis
+        beside = noise * (1 - SIGNALS[task])  # the part of the noise orthogonal to the signal, an axis
         beside /= np.linalg.norm(beside, axis=1, keepdims=True)
         move = SIGNALS[task] * error + beside * np.sum(beside * error, axis=1, keepdims=True)  # (5)
         models[run, chosen] += move

@@ -2,19 +2,19 @@
 
 With probability 1/(2 M) the first expert also gets the second task, of the other cluster, and forgets by sigma_0^2. But
 (19) and (21) count only the spread inside clusters. Setting. In units of sigma_0, w_n is e_k and e_k + eps f, k = 1, 2,
-eps = sigma_0^.5 = 1/20. v_n is e_k and (1 + eps^3) e_k. e_1, e_2, f are orthonormal, s = 1, d = 3, M = 3 >= K ln K =
-1.4. Proof. (a) A model is the sum of the e_k that it has learned. The other cluster's e_k adds 1 to an earlier task's
-error, which never falls. (b) No gate has moved along the other signal: each expert gets it with probability 1/M. So (t
-- 1) E[F_t] >= 1/(2 M), t >= 2. (c) W = Delta = 1 + eps^2/2, so (19) is 0 for any loads. (d) In (21) the first two sums
-add up to at most 0, as L_t >= L_T1. An expert with k arrivals after T1 adds at most Psi_1 k r^(k - 1) <= Psi_1 (1 + r +
-...) = d Psi_1 to the third. In all that is M d Psi_1, with Psi_1 = eps^2/2.
+eps = sigma_0^.5 = 1/20, and v_n is e_k and (1 + eps^3) e_k. The e_1, e_2, f are orthonormal, s = 1, d = 3, M = 3 >= K
+ln K = 1.4. Proof. (a) A model is the sum of the e_k that it has learned. The other cluster's e_k adds 1 to an earlier
+task's error, which never falls. (b) No gate has moved along the other signal, so each expert gets its task with
+probability 1/M. So (t - 1) E[F_t] >= 1/(2 M), t >= 2. (c) W = Delta = 1 + eps^2/2, so (19) is 0 for any loads. (d) In
+(21) the first two sums add up to at most 0, as L_t >= L_T1. To the third, an expert with k arrivals after T1 adds at
+most Psi_1 k r^(k - 1) <= Psi_1 (1 + r + ...) = d Psi_1. All experts add at most M d Psi_1, with Psi_1 = eps^2/2.
 
 Robust: All t, beta, eta, alpha, lambda, Gamma, and all M, d with eps^2 < 1/(2 M^2 d), so all small sigma_0. Clusters of
 J tasks, e_k + j eps f/(J - 1) with (1 + j eps^3) e_k, j < J, allow any M from 3 to 2 J - 1, with W >= Delta. In the
-third sum of (21) Appendix J prints the exponent L_t - L_T1 once, and then L_t - L_T1 - 1 as the theorem does. Its sums
-give L_tau - L_T1. M d Psi_1 bounds all three.
+third sum of (21) Appendix J prints the exponent L_t - L_T1 once, and then L_t - L_T1 - 1 as the theorem does. The
+appendix's sums give L_tau - L_T1. M d Psi_1 bounds all three.
 
-Objection: There is one sample and little forgetting. But the theorem has a strict bound for each t. With s = 2, N = 24
+Objection: With one sample there is little forgetting. But the theorem has a strict bound for each t. With s = 2, N = 24
 and K = 6 the script finds forgetting at T1 and 2 T1 of order sigma_0^2, many times both bounds.
 """
 
@@ -31,7 +31,7 @@ def distance(one, other):
 
 
 def forgetting(one, other):
-    """F_2 of (15) where one expert gets both tasks: a model is the sum of the e_k that it has met."""
+    """F_2 of (15) where one expert gets both tasks: a model is the sum of the e_k that it has served."""
     first = (*one[:2], 0)
     second = (*map(max, one[:2], other[:2]), 0)
     return distance(second, one) - distance(first, one)

@@ -1,19 +1,19 @@
 """Counterexample to (13): gaps at t2 are sigma_0^1.5 or more with a fixed probability, not O(sigma_0^1.75).
 
-One step of the gates is Theta(sigma_0^1.5) long, longer than the gap that (13) allows. Claim. With probability 4^-M/2
-or more the step before t2 leaves a gap D >= k/2 on every path before. Here g_m = theta_m'e, D is the largest gap of two
-g, and k = eta sigma_0/(2 M). Setting. Let w_n = +-sigma_0 e, v_n = +-e, beta = 1, eta = Theta(sigma_0^.5), M fixed. A
+One gate step is Theta(sigma_0^1.5) long, longer than the gap that (13) allows. Claim. Let g_m = theta_m'e, D be the
+largest gap of two g, and k = eta sigma_0/(2 M). Whatever happened before, the step before t2 leaves D >= k/2 with
+probability 4^-M/2 or more. Setting. Let w_n = +-sigma_0 e, v_n = +-e, beta = 1, eta = Theta(sigma_0^.5), M fixed. A
 model is its last task's ground truth. Proof. (a) A step is at most 2 eta (2 sigma_0 + alpha M/t2) = O(sigma_0^1.5). So
-D >= lambda/2 stays Theta(sigma_0^1.25). (b) If D is less, each expert gets each task with probability 4^-M/2 or more:
-its r is above 3 lambda/4, the others' below lambda/4. (c) If then D < k, a task that is not its expert's last one moves
-it by sigma_0 or more. By (9) its g moves against any other by 3/2 k or more. (d) If D >= k, an expert's last task again
-moves g by the auxiliary loss alone, at most 2 eta alpha M/t2 < k/2.
+a gap D >= lambda/2 stays Theta(sigma_0^1.25). (b) If D is less, each expert gets each task with probability 4^-M/2 or
+more: its r is above 3 lambda/4, the others' below lambda/4. (c) If D < k, a task that is not its expert's last one
+moves it by sigma_0 or more. By (9) its g moves against any other by 3/2 k or more. (d) If D >= k, a repeat of an
+expert's last task moves g by the auxiliary loss alone, at most 2 eta alpha M/t2 < k/2.
 
 Robust: Any constants in alpha = O(sigma_0^.5) and lambda = Theta(sigma_0^1.25). M, N, s < d. Noise of O(sigma_0) and
 tasks of a cluster that differ by O(sigma_0^1.5) are negligible against k.
 
-Objection: 4^-M/2 is small. But it is a lower bound that does not fall with sigma_0, and (13) makes no exception.
-Measured with orthogonal tasks the gap is above sigma_0^1.75 on average (script).
+Objection: 4^-M/2 is small. But this lower bound does not fall with sigma_0, and (13) makes no exception. With
+orthogonal tasks the mean gap is above sigma_0^1.75 (script).
 """
 
 import sys
@@ -25,11 +25,11 @@ SCALES = [Fraction(1, 2**power) for power in (6, 9)]  # q, where sigma_0 = q^4, 
 
 
 def exponential(x: Fraction) -> Fraction:
-    return 1 + x * (1 + x / 2)  # below or above it by less than |x|^3/5, of no account for |x| <= lambda
+    return 1 + x * (1 + x / 2)  # off by less than |x|^3/5, which is negligible for |x| <= lambda
 
 
 def spread_after(gates: tuple[Fraction, ...], models: tuple[int, ...], task: int, chosen: int, q: Fraction) -> Fraction:
-    """D after one step (9) at t2, where a model of 0 is an expert's first, and no expert had more than all rounds."""
+    """D after one step (9) at t2, where a model of 0 has served no task, and no expert had more than all rounds."""
     weights = [exponential(task * gate) for gate in gates]
     pi = [weight / sum(weights) for weight in weights]
     cost = abs(task - models[chosen]) * q**4 + q**2 * EXPERTS / (EXPERTS / q**5)
@@ -38,7 +38,7 @@ def spread_after(gates: tuple[Fraction, ...], models: tuple[int, ...], task: int
 
 
 def least(q: Fraction) -> Fraction:
-    """Least D, over gates and models, for the best of the possible routes, where k is q^6 / (2 M)."""
+    """Least D over gates and models, for the best of the possible routes, where k is q^6 / (2 M)."""
     unit, found = q**6 / (2 * EXPERTS), q**5
     apart = [Fraction(0), unit / 3, unit, 5 * unit, q**5 / 4, q**5 / 2]
     for highest, middle in product(apart, (0, 1)):

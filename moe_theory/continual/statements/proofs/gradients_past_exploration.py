@@ -1,17 +1,17 @@
 """Lemmas 5 and 14: past T1, gradients have the order of the ground truths, up to logarithms.
 
-Let W be the longest truth. (a) A gradient is c pi (1[m = m_t] - pi_m) z, pi = pi_{m_t}, c = |dw| + alpha M f/t. With
-|z| <= Z it is at most c Z/4, and the chosen one's minus another's c Z/2. (b) As t > T1 >= M/eta, alpha M f/t <= alpha
-eta. As |dw| <= W + |w|, it remains to show |w| = O(W).
+Let W be the longest truth. (a) A gradient is c pi (1[m = m_t] - pi_m) z, pi = pi_{m_t}, c = |dw| + alpha M f/t. If |z|
+<= Z it is at most c Z/4, and two gradients differ by c Z/2 at most. (b) As t > T1 >= M/eta, alpha M f/t <= alpha eta.
+As |dw| <= W + |w|, it remains to show |w| = O(W).
 
-s >= 3: a route sees its own round's noise only in the sum. Rotate the columns, the sum first. Given past and route, the
+s >= 3: a route sees its round's noise only in the sum. Rotate the columns, the sum first. Given past and route, the
 other s - 2, of span Q, stay Gaussian. So |w'|^2 <= |w|^2 - |Q w|^2 + W^2, E |Q w|^2 = b |w|^2, b = (s - 2)/d. Let exp(a
 W^2) = 1 + b/2 and U_k = exp(a |w|^2) after an expert's k-th arrival, 0 if there is none. By convexity E U_k <= (1 +
-b/2)((1 - b) E U_{k-1} + b) <= 2. A union over M T of these gives |w|^2 <= W^2 ln(2 M T/delta)/ln(1 + b/2) up to T, with
-probability 1 - delta.
+b/2)((1 - b) E U_{k-1} + b) <= 2. A union bound over M T of these gives |w|^2 <= W^2 ln(2 M T/delta)/ln(1 + b/2) up to
+T, with probability 1 - delta.
 
-s = 1: spans are N lines. A model is linear in the truths and bounded for all orders of tasks, by K W, K of the signals
-alone (Aharoni, Duchet, Wajnryb 1984).
+s = 1: spans are N lines. A model is linear in the truths, and at most K W for all orders of tasks, with K of the
+signals alone (Aharoni, Duchet, Wajnryb 1984).
 
 Robust: Routes that see noise only through its round's sum and past moves, lambda, Gamma, any eta, alpha below their
 orders, t without end. For s >= 3 any signals, sigma_t > 0. W = O(sigma_0), as w_n is N(0, sigma_0^2) in the paper's
@@ -21,8 +21,8 @@ Caveat: If s >= 2 the bound is O(sigma_0 (ln T/sigma_0)^.5). If s = 1, signals a
 without bound as two come together, as in a cluster for M < N. s = 2 is proved up to t1 only, for fixed M, sigma_t =
 O(sigma_0) and eta of exact order sigma_0^.5. Gates are then O(sigma_0), as for Proposition 2's (12). Let g be the noise
 column. In a share O(sigma_0^.75) of the rounds, O(1) of them, the two largest h + r, of the signal alone, are within 2
-|theta| |g|. In all others g's direction does not enter the route, and they contract as above, b = 1/d. Each of these
-rounds multiplies exp(a |w|^2) by at most 1 + b/2, even where an expert has no others.
+|theta| |g|. In all other rounds g's direction does not enter the route, so models contract as above, with b = 1/d. Each
+of the few rounds multiplies exp(a |w|^2) by at most 1 + b/2, even if an expert has no others.
 """
 
 import sys
@@ -33,7 +33,7 @@ import sympy as sp
 p, q, b, u, share, high = sp.symbols("p q b u B E", positive=True)
 left = {
     "1/4 - p(1 - p) is a square": Fraction(1, 4) - p * (1 - p) - (sp.Rational(1, 2) - p) ** 2,
-    # of m_t and another: p (1 - p) + p q, at most 2 p (1 - p) as q <= 1 - p
+    # between m_t and another: p (1 - p) + p q, at most 2 p (1 - p) as q <= 1 - p
     "the gap of two gradients": p * (1 - p) + p * q + p * (1 - p - q) - 2 * p * (1 - p),
     # E U_k <= 2: what is left below 2 is b^2/2, at 2
     "the fixed point": 2 - (1 + b / 2) * ((1 - b) * 2 + b) - b**2 / 2,

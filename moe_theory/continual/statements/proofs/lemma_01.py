@@ -4,20 +4,20 @@ Claim. With probability 1 - o(1) the gap of outputs is O(sigma_0^1.5), if sigma_
 strength beta.
 
 Proof. (a) If both matrices carry the same beta v_n, the signal's part cancels. So |h_m(X) - h_m(X~)| <= |theta_m| (|g|
-+ |g~|) for all m at once, where g and g~ sum s - 1 noise columns. If the signals are two of one cluster, |theta_m| C
-|v_n - v_n'| is added, with |v_n - v_n'| = O(sigma_0^1.5) as the proof assumes.
++ |g~|) for all m at once, where g and g~ are sums of s - 1 noise columns. For two signals of one cluster, the bound
+gains |theta_m| C |v_n - v_n'|, with |v_n - v_n'| = O(sigma_0^1.5) as the proof assumes.
 
-(b) E |g|^2 = (s - 1) d sigma_t^2. By Markov |g| and |g~| are at most sigma_t (2 (s - 1) d/delta)^.5 except with
+(b) As E |g|^2 = (s - 1) d sigma_t^2, by Markov |g| and |g~| are at most sigma_t (2 (s - 1) d/delta)^.5 except with
 probability delta. (c) Lemma 6's proof has sum |theta_m|^2 <= eta t lambda W + eta lambda alpha M (1 + ln t)/2 + eta^2 t
-Z^2 W^2 + (eta alpha M Z)^2/2 on every path with |z| <= Z. For eta t <= 2 M/sigma_0 that is O(sigma_0^1.25). (d) With
+Z^2 W^2 + (eta alpha M Z)^2/2 on every path with |z| <= Z. For eta t <= 2 M/sigma_0 this is O(sigma_0^1.25). (d) With
 sigma_t = O(sigma_0) and delta = sigma_0^.25 the gap is O(sigma_0^.625 sigma_0 sigma_0^-.125) = O(sigma_0^1.5).
 
-Robust: M above or below N, any routes, signals, s, and sizes of beta, lambda and Gamma. The noise of one may depend on
-the other's. If 1/eta is at most a power of 1/sigma_0, so is the number of rounds. Gaussian noise of order sigma_0 then
-keeps |z| <= Z = O(1) in all of them, with probability 1 - o(1). Up to sigma_0^-.25 T1 the sum of |theta_m|^2 is
-O(sigma_0^2), and sigma_t = O(sigma_0^.625) suffices.
+Robust: M above or below N, any routes, signals, s, and sizes of beta, lambda and Gamma. The noise of one sample may
+depend on the other's. If 1/eta is at most a power of 1/sigma_0, so is the number of rounds. Gaussian noise of order
+sigma_0 then keeps |z| <= Z = O(1) in all of them, with probability 1 - o(1). Up to sigma_0^-.25 T1 the sum of
+|theta_m|^2 is O(sigma_0^2), and sigma_t = O(sigma_0^.625) suffices.
 
-Caveat: Gates take at most T1/sigma_0 rounds of steps. The paper's last round, t2, is sigma_0^-.75 T1.
+Caveat: Gates are updated in at most T1/sigma_0 rounds. The paper's last round, t2, is sigma_0^-.75 T1.
 """
 
 import sys
@@ -25,7 +25,7 @@ from fractions import Fraction
 
 import sympy as sp
 
-# The energy's step, as for Lemma 6, with two experts: S after a step less S before it.
+# The change of S in one step, as for Lemma 6, with two experts.
 p, eta, cost = sp.symbols("p eta c", positive=True)
 z, noise, other = (sp.Matrix(sp.symbols(f"{name}1 {name}2", real=True)) for name in ("z", "g", "f"))
 gates = [sp.Matrix(sp.symbols(f"a{m} b{m}", real=True)) for m in range(2)]

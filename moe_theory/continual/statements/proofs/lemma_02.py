@@ -1,14 +1,14 @@
-"""Lemma 2 holds with 2/lambda for lambda M^2, and no smaller constant suffices.
+"""Lemma 2 holds with 2/lambda in place of lambda M^2, and no smaller constant suffices.
 
-Claim. If no output moves by more than e, no probability moves by more than 2 e/lambda for any M. As 2 <= M^2 for M >= 2
+Claim. If outputs move by at most e, every probability moves by at most 2 e/lambda, for any M. As 2 <= M^2 for M >= 2
 (and p = 1 for M = 1), the printed bound holds with M^2/lambda in place of lambda M^2.
 
-Proof. Fix m and the perturbations of all others. Expert m is chosen where r_m exceeds max_{j != m} (h_j + r_j) - h_m.
-This threshold moves by at most 2 e. r_m is independent of it and has density at most 1/lambda.
+Proof. Fix m and the perturbations of all others. Expert m is chosen if r_m exceeds the threshold max_{j != m} (h_j +
+r_j) - h_m, which moves by at most 2 e. Here r_m is independent of the threshold and has density at most 1/lambda.
 
-The constant is sharp. Let all outputs be equal, raise m by e and lower all others by e. With x = 2 e/lambda, m wins
-where no other perturbation exceeds r_m by x lambda. So p_m = x + (1 - x^M)/M for x <= 1, which is 1/M + x less x^M/M.
-The move over e tends to 2/lambda as e falls.
+The constant is sharp. Let all outputs be equal, raise m's by e and lower all others by e. With x = 2 e/lambda, m is
+chosen if no other perturbation exceeds r_m by x lambda. So p_m = x + (1 - x^M)/M = 1/M + x - x^M/M for x <= 1. The move
+of p_m divided by e tends to 2/lambda as e falls.
 
 Robust: any lambda and M, any size of the outputs, and any number of them that move. Ties have probability 0.
 """
@@ -30,7 +30,7 @@ checks = []
 for number in (2, 3, 5):
     moved = sp.expand(share(number) - sp.Rational(1, number))
     checks.append(sp.expand(moved - x + x**number / number) == 0)  # at most x = 2 e / lambda, for every x in [0, 1]
-    checks.append(sp.limit(moved / x, x, 0) == 1)  # and no constant below 2 / lambda will do
+    checks.append(sp.limit(moved / x, x, 0) == 1)  # and no constant below 2 / lambda suffices
     slope = moved.subs(x, sp.Rational(1, 4)) / (WIDTH / 8)
     checks.append(WIDTH * number**2 < slope <= 2 / WIDTH <= number**2 / WIDTH)
     print(f"M = {number}, lambda = 1/50, a move of lambda/8: slope {slope}, lambda M^2 is {WIDTH * number**2}")

@@ -2,8 +2,8 @@
 
 Claim. If eta t <= 2 M sigma_0^-1.25, every entry of a gate is O(sigma_0^.5). Proof. (a) Let S be the sum of all
 |theta_m|^2, z the features' sum, h_m = theta_m'z and pi the softmax of m_t. A step (9) of cost c = |dw| + alpha M f/t
-changes S by -2 eta c pi sum_m pi_m (h_{m_t} - h_m) + eta^2 c^2 pi^2 |z|^2 (..). The chosen expert trails none by more
-than lambda. So the first term is at most eta c lambda/2, the second eta^2 c^2 |z|^2/8.
+changes S by -2 eta c pi sum_m pi_m (h_{m_t} - h_m) + eta^2 c^2 pi^2 |z|^2 (..). The chosen expert trails others by at
+most lambda. So the first term is at most eta c lambda/2, and the second at most eta^2 c^2 |z|^2/8.
 
 (b) By Pythagoras |w_t|^2 = |w_{t-1}|^2 - |P w_{t-1}|^2 + |P w_n|^2. So over t rounds sum |dw|^2 <= 4 t W^2 and sum |dw|
 <= 2 t W, where W is the longest ground truth, however tasks are routed. (c) With |z| <= Z, after t steps S <= eta t
@@ -17,8 +17,8 @@ a gate O(sigma_0) at T1. Gaussian noise of constant level has Z^2 = O(ln 1/sigma
 at T1 a gate is O(sigma_0 sqrt(ln 1/sigma_0)). Once outputs are below 1, pi is 1/M to a factor e^2, so S does not depend
 on M, up to ln M.
 
-Caveat: Gates take at most sigma_0^-1.25 T1 steps. The paper's longest stage, t2, is sigma_0^-.75 T1, and its own proof
-allows sigma_0^-.5 T1. This decides nothing for gates that never stop or for an even longer T.
+Caveat: Gates are updated at most sigma_0^-1.25 T1 times. The paper's longest stage, t2, is sigma_0^-.75 T1, and its own
+proof allows sigma_0^-.5 T1. For gates that never stop, or an even longer T, this decides nothing.
 """
 
 import sys
@@ -26,7 +26,7 @@ from fractions import Fraction
 
 import sympy as sp
 
-# Three experts, the first chosen: S after a step less S before it, as two terms.
+# The change of S in one step as two terms, for three experts of which the first is chosen.
 p, q, eta, cost, z = *sp.symbols("p q eta c", positive=True), sp.Matrix(sp.symbols("z1 z2", real=True))
 softmax = (p, q, 1 - p - q)
 gates = [sp.Matrix(sp.symbols(f"a{m} b{m}", real=True)) for m in range(3)]

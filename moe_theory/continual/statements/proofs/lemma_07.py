@@ -6,11 +6,11 @@ of m_t, c = |dw| + alpha M f/t. (b) By Pythagoras |w_t|^2 <= |w_{t-1}|^2 + W^2, 
 has had at most T1 - 1 <= M/eta arrivals. So |dw| <= W (1 + sqrt(M/eta)), and eta c <= eta alpha M + W (eta + sqrt(eta
 M)).
 
-(c) While outputs are at most 1 a softmax is at most e^2/M. So Lemma 9's S grows by at most 2 e^2 eta c lambda/M + 2 e^4
-(eta c |z|/M)^2. Up to T1 it is O(sigma_0^2 + sigma_0^2.25 ln M), and outputs stay small. (d) With z'v_n = O(1) the
-changes are O(eta c/M) and O(eta c/M^2).
+(c) While outputs are at most 1 a softmax is at most e^2/M. So S = sum |theta_m|^2 grows by at most 2 e^2 eta c lambda/M
++ 2 e^4 (eta c |z|/M)^2. Up to T1 it is O(sigma_0^2 + sigma_0^2.25 ln M), and outputs stay small. (d) With z'v_n = O(1)
+the changes are O(eta c/M) and O(eta c/M^2).
 
-Signs. For n = n_t, z'v_n = beta |v_n|^2 + v_n'(noise). Where it is above 0 the chosen output falls and all others rise:
+Signs. For n = n_t, z'v_n = beta |v_n|^2 + v_n'(noise). If it is above 0 the chosen output falls and all others rise:
 always if s = 1 or sigma_t = 0, and with probability 1 - o(1) if sigma_t = o(beta).
 
 Robust: Any eta, alpha, lambda below their orders, routes, signals, s, Gamma, and M, unless ln M outgrows sigma_0^-2.25.
@@ -23,7 +23,7 @@ from fractions import Fraction
 
 import sympy as sp
 
-# Softmax of any two experts, from its definition: what a step along - d(loss)/d(gate) does, the loss being c pi.
+# The effect of a step along - d(loss)/d(gate) on the softmax of any two experts, by definition. The loss is c pi.
 first, second, rest, cost, eta, inner = sp.symbols("e1 e2 rest c eta zv", positive=True)
 total = first + second + rest
 pi, other = first / total, second / total

@@ -2,15 +2,15 @@
 
 Claim. At T1 all gates are O(sigma_0). Proof. (a) A step (9) is eta c pi (1[m = m_t] - pi_m) z, z the features' sum, pi
 the softmax of m_t, c = |dw| + alpha M f / t. Let h_m = theta_m'z. (b) The sum S of all |theta_m|^2 changes by -2 eta c
-pi sum_m pi_m (h_{m_t} - h_m), at most 2 eta c pi (1 - pi) lambda as the chosen one trails none by more than lambda. It
-also changes by eta^2 c^2 pi^2 |z|^2 (..), at most eta^2 c^2 |z|^2/8.
+pi sum_m pi_m (h_{m_t} - h_m), at most 2 eta c pi (1 - pi) lambda as the chosen expert trails by at most lambda. It also
+changes by eta^2 c^2 pi^2 |z|^2 (..), at most eta^2 c^2 |z|^2/8.
 
 (c) By Pythagoras |w_t|^2 = |w_{t-1}|^2 - |P w_{t-1}|^2 + |P w_n|^2. So over t rounds and all experts sum |dw|^2 <= 4 t
 W^2, W the longest ground truth, and sum |dw| <= 2 t W, however tasks are routed. (d) T1 - 1 rounds have eta t <= M.
 With |z| <= Z and 1 + ln y <= 2 sqrt(y), S <= M lambda W + lambda alpha M sqrt(eta M) + eta M Z^2 W^2 + (eta alpha M
 Z)^2/2.
 
-(e) By Algorithm 1's orders and W = O(sigma_0) that is O(sigma_0^2). So two gates are within sqrt(2 S) = O(sigma_0) in
+(e) By Algorithm 1's orders and W = O(sigma_0), S is O(sigma_0^2). So two gates are within sqrt(2 S) = O(sigma_0) in
 every entry, and sigma_0 <= eta^-.5 sigma_0.
 
 Robust: Any eta, alpha, Gamma below their orders, routes that (1) allows, signals, s, beta. W = O(sigma_0), as w_n is
@@ -24,7 +24,7 @@ from fractions import Fraction
 
 import sympy as sp
 
-# Three experts, the first chosen: S after a step less S before it, as two terms.
+# The change of S in one step as two terms, for three experts of which the first is chosen.
 p, q, eta, cost, z = *sp.symbols("p q eta c", positive=True), sp.Matrix(sp.symbols("z1 z2", real=True))
 softmax = (p, q, 1 - p - q)
 gates = [sp.Matrix(sp.symbols(f"a{m} b{m}", real=True)) for m in range(3)]
@@ -33,7 +33,7 @@ change = sum((gate + step).dot(gate + step) - gate.dot(gate) for gate, step in z
 lead = sum(softmax[m] * (gates[0] - gates[m]).dot(z) for m in range(3))
 square = (1 - p) ** 2 + q**2 + (1 - p - q) ** 2
 left = [sp.expand(change + 2 * eta * cost * p * lead - (eta * cost * p) ** 2 * z.dot(z) * square)]
-# Others' shares add up to 1 - p, so their squares to at most its square; p (1 - p) is at most 1/4.
+# The other shares add up to 1 - p, so their squares add up to at most (1 - p)^2. p (1 - p) is at most 1/4.
 left.append(sp.expand(2 * (1 - p) ** 2 - square - 2 * q * (1 - p - q)))
 left.append(sp.expand(Fraction(1, 4) - p * (1 - p) - (sp.Rational(1, 2) - p) ** 2))
 # |P(w_n - w)|^2 <= 2 |P w_n|^2 + 2 |P w|^2, and the model's length by Pythagoras, in coordinates of span and complement

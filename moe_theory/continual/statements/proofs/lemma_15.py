@@ -1,16 +1,16 @@
 """Lemma 15, corrected: for every pair of experts, at least one of the two inequalities (40) holds.
 
-Claim. Let m be in M_n and m' in M_{n'}, n != n', and let each argmax in (11) be unique. Of the two leads that (40)
-compares, at least one is above 0. By (2) the softmax of that pair is then ordered as (40) says.
+Claim. Let m be in M_n and m' in M_{n'}, n != n', and let each argmax in (11) be unique. At least one of the two leads
+that (40) compares is above 0. By (2) the softmax of that pair is then ordered as (40) says.
 
 Proof. (a) By (11) theta_m'v_n > theta_m'v_{n'} and theta_{m'}'v_{n'} > theta_{m'}'v_n. (b) Added up and sorted by
 signals, [h_m(n) - h_{m'}(n)] + [h_{m'}(n') - h_m(n')] > 0. For clusters n and n' are the tasks at which (11) is
 attained. With ties, as of gates that are 0, the sum may be 0.
 
-Nothing more follows, because outputs (3, 2) of m and (0, 1) of m' leave m ahead at both.
+Nothing more follows. For example, outputs (3, 2) of m and (0, 1) of m' leave m ahead for both tasks.
 
-Robust: Gates, rounds, signals, M, N. Outputs are those for the signals, as in (11). With beta v_n + noise in their
-place the sum is above 0 for equal beta and noise that is smaller than the sum.
+Robust: Gates, rounds, signals, M, N. Outputs are taken at the signals, as in (11). With beta v_n + noise in their place
+the sum is above 0 for equal beta and noise that is smaller than the sum.
 """
 
 import sys

@@ -1,12 +1,12 @@
 """Counterexample to Proposition 3 (T2): one expert has no flag up to T2, so that gates are not fixed.
 
-Claim. Let A be the expert that round 1 chooses. Up to T2 = sigma_0^-.25 M/eta it is not chosen again and never within
-Gamma of the chosen expert. So it has no flag, and the gates keep changing. Setting. s = 1, N = 2, v_1 = (1, 0, 0), v_2
-= (3/5, 4/5, 0), beta = 1, w_n = sigma_0 v_n, eta = alpha = sigma_0^.5, M of order ln 1/sigma_0.
+Claim. Let A be the expert that round 1 chooses. Up to T2 = sigma_0^-.25 M/eta, A is not chosen again and is never
+within Gamma of the chosen expert. So A has no flag, and the gates keep changing. Setting. s = 1, N = 2, v_1 = (1, 0,
+0), v_2 = (3/5, 4/5, 0), beta = 1, w_n = sigma_0 v_n, eta = alpha = sigma_0^.5, M of order ln 1/sigma_0.
 
 Proof. (a) Round 1 lowers A's outputs for both signals by more than lambda and Gamma. (b) As shown for Lemma 8, A trails
 by at least eta alpha (3/5 - exp(H) (log2 t + sqrt(t M) |w*|/(alpha M))/(M - 1)), w* = sigma_0 (1, 1/2, 0). (c) The last
-term is of order sigma_0^.125 at T2. So up to T2 nothing makes up for round 1.
+term is of order sigma_0^.125 at T2. So up to T2 no later rounds compensate for round 1.
 
 Robust: lambda, Gamma = O(sigma_0^1.25), delta, N signals with a common angle below 90 degrees and a common solution, T2
 with any constant.

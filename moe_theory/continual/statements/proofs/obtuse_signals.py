@@ -3,16 +3,16 @@
 Claim. Round 1 raises the chosen expert's output for v_2 and lowers all others', against the lemma. Setting. M = 3, N =
 2, s = 1, d = 2, beta = 1, v_1 = (1, 0), v_2 = (-3/5, 4/5), w_n = sigma_0 v_n, and task 1 arrives first. Proof. (a) All
 outputs are 0 and each softmax is 1/3. The chosen expert learns w_1: it moves by sigma_0. It has all tasks so far, f_1 =
-1, so that its cost is c = sigma_0 + alpha M. (b) By (9) its gate moves by -eta c (1/3) (2/3) v_1, all others' by eta c
-(1/9) v_1. (c) As v_1'v_2 = -3/5, the chosen expert's output for v_2 rises by 2 eta c/15 and the others' fall by eta
-c/15. So if task 2 comes next, the chosen softmax is above 1/3, and the others are below. For v_1 the lemma is right.
+1, so its cost is c = sigma_0 + alpha M. (b) By (9) its gate moves by -eta c (1/3) (2/3) v_1, all others' by eta c (1/9)
+v_1. (c) As v_1'v_2 = -3/5, the chosen expert's output for v_2 rises by 2 eta c/15 and the others' fall by eta c/15. So
+if task 2 comes next, the chosen softmax is above 1/3, and the others are below. For v_1 the lemma is right.
 
 Robust: sigma_0, eta, alpha, beta, lambda, Gamma, M, the ground truths' lengths, further samples whose noise is small,
 any two signals at an obtuse angle.
 
-Objection: Section 3 has x = O(y) if x < c_1 |y|, so the display bounds one side and fixes no sign. But by the text
-below, from the next task on the softmax of the chosen expert is reduced, and every other one raised, for any feature
-signal. The proof ends with the same signal, our amendment, under which signs and sizes are right.
+Objection: In Section 3, x = O(y) means x < c_1 |y|, so the display bounds one side and fixes no sign. But the text
+below says that for any feature signal the softmax of the chosen expert falls, and every other one rises, from the next
+task on. The proof ends with the same signal. With this amendment signs and sizes are right.
 """
 
 import sys
@@ -40,7 +40,7 @@ steps = {
 changes = {name: [dot(step, signal) for signal in SIGNALS] for name, step in steps.items()}
 for name, (own, other) in changes.items():
     print(f"output of {name}: for its task's signal {own}, for the other signal {other}")
-# The softmax of an expert is above 1/M where its output is above those of all others, which are equal.
+# The softmax of an expert is above 1/M if its output is above all others, which are equal.
 leads = [changes["the chosen expert"][task] - changes["each other"][task] for task in range(2)]
 print(f"the chosen one leads by {leads[0]} for its task's signal, by {leads[1]} for the other: its softmax rises there")
 is_violated = leads[0] < 0 < leads[1] and changes["the chosen expert"][1] > 0 > changes["each other"][1]

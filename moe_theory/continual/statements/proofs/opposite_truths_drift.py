@@ -1,19 +1,19 @@
 """Counterexample to Proposition 1 (models): after T1 each arrival moves a model with probability near 1/2.
 
 Claim. The probability that no model moves after round T1 + 1 up to T is at most (1/2 + M B/lambda)^(T - T1 - 1).
-Proposition 1 says 1 - o(1) for such a probability. Setting. w_n = +-sigma_0 e, v_n = c w_n with a constant c, as App.
-A.2 draws them. Proof. (a) X_t spans e. A model is its last ground truth, so |dw| <= 2 sigma_0. (b) Gates change along
-x_t = beta c w_n, |x_t| <= x = C c sigma_0. By (9), (27), (30) and pi (1 - pi) <= 1/4 they change by at most (eta/4) (2
-sigma_0 + alpha M f_t/t) x. (c) So outputs are at most B = (eta x^2/4) (2 sigma_0 t + alpha M (1 + ln t)), O(sigma_0^3
-log) at T1. (d) A shift of r(m) by h changes its distribution by |h|/lambda. So rule (1) takes each expert with
-probability 1/M, up to M B/lambda -> 0, whatever arrives. (e) Tasks are + or - with equal probability. So with
+Proposition 1 says 1 - o(1) for this probability. Setting. w_n = +-sigma_0 e, v_n = c w_n with a constant c, as App. A.2
+draws them. Proof. (a) X_t spans e. A model is its last ground truth, so |dw| <= 2 sigma_0. (b) Gates change along x_t =
+beta c w_n, |x_t| <= x = C c sigma_0. By (9), (27), (30) and pi (1 - pi) <= 1/4 they change by at most (eta/4) (2
+sigma_0 + alpha M f_t/t) x. (c) So outputs are at most B = (eta x^2/4) (2 sigma_0 t + alpha M (1 + ln t)), which is
+O(sigma_0^3 log) at T1. (d) A shift of r(m) by h changes its distribution by |h|/lambda. So rule (1) chooses each expert
+with probability 1/M, up to M B/lambda -> 0, for any arrival. (e) Tasks are + or - with equal probability. So with
 probability at least 1/2 - M B/lambda an arrival's expert last had the other task and moves by 2 sigma_0, or by sigma_0
-if it is its first.
+at its first task.
 
 Robust: M, N, s < d, noise of O(sigma_0), the distribution of beta, Gamma, any constants in alpha, eta = O(sigma_0^.5)
 and lambda = Theta(sigma_0^1.25). A cluster's tasks may differ by O(sigma_0^1.5). The moves are not O(sigma_0^1.5).
 
-Objection: Signals ought to be of order 1. But the paper requires |v_n| = O(1), and App. A.2 has less. With six
+Objection: Signals should have order 1. But the paper requires |v_n| = O(1), and App. A.2 has smaller ones. With six
 orthogonal signals of length 1 every run drifts by sigma_0 (example). So do these two for alpha = o(sigma_0^.75/log).
 """
 

@@ -1,12 +1,12 @@
 """Counterexample to Proposition 4, Eq. (17): mean forgetting is 2, but (17) says that it is below 1.
 
 Setting. N = 2, opposite ground truths w and -w, |w| = 1, signals along w, s < d, any beta, sigma_t > 0 if s >= 2, and
-any first model on the line of w, 0 for one.
+any first model on the line of w, such as 0.
 
 Proof. (a) Every arrival's data span that line. So the one expert always equals its last task's ground truth. (b) After
-a task, an earlier one's error is 0 if the two are equal, and |2 w|^2 = 4 if not. When it was learned it was 0. (c) So
-F_t is 4 times the share of earlier tasks unlike the last one, half of them in expectation. (d) (17) has W = 1 and, over
-the pairs n != n', (4 + 4)/N^2 = 2. With r = 1 - s/d it says the mean of r^tau - r^t, below 1, and at most 1/4 at t = 2.
+a task, an earlier task's error is 0 if the two are equal, and |2 w|^2 = 4 if not. When learned it was 0. (c) So F_t is
+4 times the share of earlier tasks unlike the last one, half of them in expectation. (d) (17) has W = 1 and, over the
+pairs n != n', (4 + 4)/N^2 = 2. With r = 1 - s/d it says the mean of r^tau - r^t, below 1, and at most 1/4 at t = 2.
 
 Robust: t, d, s, beta, the noise and a first model on that line. Only N = 2 is used.
 
@@ -24,7 +24,7 @@ RATIO = 1 - Fraction(SAMPLES, FEATURES)  # r
 
 
 def forgetting(tasks: tuple[int, ...]) -> Fraction:
-    """F_t of (15), where a model is the ground truth that it met last."""
+    """F_t of (15), where a model is the ground truth of its last task."""
     model = TRUTHS[tasks[-1]]
     return Fraction(sum((model - TRUTHS[task]) ** 2 for task in tasks[:-1]), len(tasks) - 1)
 

@@ -4,18 +4,18 @@ Claim. After T2 a share of about 1/M or more of each task goes to experts outsid
 Setting. w_n = +-sigma_0 e, v_n = c w_n with a constant c, as App. A.2 draws them. Proof. (a) X_t spans e. A model is
 its last ground truth, so |dw| <= 2 sigma_0. (b) Gates change along x_t = beta c w_n, |x_t| <= x = C c sigma_0. By (9),
 (27), (30) and pi (1 - pi) <= 1/4 they change by at most (eta/4) (2 sigma_0 + alpha M f_t/t) x. (c) So outputs are at
-most B = (eta x^2/4) (2 sigma_0 t + alpha M (1 + ln t)), O(sigma_0^2.75) at T2, when gates are fixed. (d) A shift of
-r(m) by h changes its distribution by |h|/lambda. So rule (1) takes each expert with probability 1/M, up to M B/lambda
--> 0. (e) By (11) and Lemma 4 (outputs sum to 0 over experts), each set lacks an expert unless all outputs are 0. The
-last update can cause this for one of its two tasks only.
+most B = (eta x^2/4) (2 sigma_0 t + alpha M (1 + ln t)), which is O(sigma_0^2.75) at T2, when gates are fixed. (d) A
+shift of r(m) by h changes its distribution by |h|/lambda. So rule (1) chooses each expert with probability 1/M, up to M
+B/lambda -> 0. (e) By (11) and Lemma 4 (outputs sum to 0 over experts), each set lacks an expert unless all outputs are
+0. The last update can cause this only for one of its two tasks.
 
 Robust: N, s < d, noise of O(sigma_0), the distribution of beta, Gamma > 0, any constants in alpha, eta = O(sigma_0^.5),
 lambda = Theta(sigma_0^1.25). A cluster's tasks may differ by O(sigma_0^1.5). M >= 3, which M > N = 2 (M > K) gives. The
-task + then lowers one output and raises two or more, - the reverse. So only one of them can bring all to 0.
+task + then lowers one output and raises two or more, - the reverse. So only one of these tasks can bring all to 0.
 
-Objection: Signals ought to be of order 1. But the paper requires |v_n| = O(1), and App. A.2 has less. With six
-orthogonal tasks of length 1 half of the arrivals leave their set (example). These two do so for |v_n| = 1, alpha =
-o(sigma_0^.75/log) too.
+Objection: Signals should have order 1. But the paper requires |v_n| = O(1), and App. A.2 has smaller ones. With six
+orthogonal tasks of length 1 half of the arrivals leave their set (example). For these two tasks the same holds if |v_n|
+= 1, alpha = o(sigma_0^.75/log).
 """
 
 import sys

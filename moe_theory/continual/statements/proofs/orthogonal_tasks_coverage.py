@@ -1,20 +1,20 @@
 """Counterexample to Lemma 11: with probability .92 or more, some task of 64 has no specialist.
 
-Claim. With probability .92 or more, not o(1), the set M_n of some late task n is empty, as all experts prefer an early
-one. Setting. w_n = sigma_0 e_n, v_n = c w_n with a constant c, as App. A.2 draws them, s = 1. Proof. (a) Only arrivals
-of n change outputs for n. In units of eta alpha c^2 sigma_0^2, by (9) and (30) round t lowers its expert's by L/t^2 and
-raises all by L/(M t^2), up to a share O(sigma_0/alpha). L counts its expert's visits so far. (b) So the tasks a, b, c
-of t = 1, 2, 3 are raised by 1/(9 M) or more for all. (c) Of N = 64 tasks some n comes first at t >= N. It is raised by
+Claim. With probability .92 or more, not o(1), the set M_n of some late task n is empty, because all experts prefer an
+early task. Setting. w_n = sigma_0 e_n, v_n = c w_n with a constant c, as App. A.2 draws them, s = 1. Proof. (a) Only
+arrivals of n change outputs for n. In units of eta alpha c^2 sigma_0^2, by (9) and (30) round t lowers its expert's by
+L/t^2 and raises all by L/(M t^2), up to a share O(sigma_0/alpha). L counts its visits so far. (b) So the tasks a, b, c
+of t = 1, 2, 3 are raised by 1/(9 M) or more for all. (c) Of N = 64 tasks some n first comes at t >= N. It is raised by
 at most (2/63 + o(1))/M if no expert has three of the first R = 32 M^.5 tasks. (d) To prefer n an expert must have been
-lowered for a, b and c, by .07/M or more each. (e) As outputs are O(sigma_0^3 log), rule (1) takes any expert with
-probability at most 2/M. By counting, with probability .97 none gets three tasks up to R, nor enough later.
+lowered for a, b and c, by .07/M or more each. (e) As outputs are O(sigma_0^3 log), rule (1) chooses any expert with
+probability at most 2/M. So with probability .97 none gets three tasks up to R, nor enough later.
 
 Robust: N or K from 64 on, d, eta, lambda, M from log^3(1/sigma_0) to 1/sigma_0, sigma_0 = o(alpha). For M < N tasks of
-a cluster are alike up to o(sigma_0^1.5). Lemma 11 has M = Omega(N ln(N/delta)), so that its delta tends to 0 here.
+a cluster are alike up to o(sigma_0^1.5). Lemma 11 has M = Omega(N ln(N/delta)), so its delta tends to 0 here.
 
-Objection: Such an M is huge, for easy counting. M = 29, six tasks and signals of length 1 do (example).
+Objection: We take a huge M to count easily. M = 29, six tasks and signals of length 1 also suffice (example).
 
-Caveat: M grows as sigma_0 falls, if slowly.
+Caveat: M grows slowly as sigma_0 falls.
 """
 
 import sys
@@ -26,7 +26,7 @@ ETA, ALPHA, SCALE, LAMBDA = (Fraction(1, 2**power) for power in (240, 240, 480, 
 
 
 def are_lifted(routes: tuple[int, ...], count: int = 4, rate: Fraction = Fraction(1, 2**12)) -> bool:
-    """Whether outputs for a task that came each time are its lift less its payments, to 1/1000, by steps of (9)."""
+    """Whether outputs for a task that came each time are its lift minus its payments, to 1/1000, by steps of (9)."""
     outputs, paid = [Fraction(0)] * count, [Fraction(0)] * count
     for time, m in enumerate(routes, 1):
         weights = [1 + x * (1 + x / 2 * (1 + x / 3)) for x in outputs]  # exponentials, to x^4/20
@@ -42,7 +42,7 @@ def chance_of(visits: int, rounds: int) -> Fraction:
     return EXPERTS * Fraction(6 * rounds, visits * EXPERTS) ** min(visits, 1024)
 
 
-largest = 2 * ETA * SCALE**2 * (TASKS * SCALE + ALPHA * LAST.bit_length())  # outputs: (1) has no chance above 2/M
+largest = 2 * ETA * SCALE**2 * (TASKS * SCALE + ALPHA * LAST.bit_length())  # outputs: (1) has no probability above 2/M
 is_lemma = all(are_lifted(routes) for routes in product(range(4), repeat=3)) and largest < LAMBDA / (3 * EXPERTS)
 # Up to R: sum_m p^3 <= (2/M)^2 sum_m p = 4/M^2 for three rounds, as no p, given the past, is above 2/M; R^3/6 triples.
 fails, late, lift, rounds = Fraction(4 * EARLY**3, 6 * EXPERTS**2), SCALE / ALPHA, Fraction(2, TASKS - 1), EARLY

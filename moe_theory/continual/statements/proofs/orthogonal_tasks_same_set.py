@@ -5,17 +5,17 @@ sigma_0 e_n, v_n = sigma_0^.25 e_n, s = 1, beta = 1, eta and alpha = Theta(sigma
 O(sigma_0^1.5 log). So rule (1) is uniform up to O(sigma_0^.25 log) a round. (b) By (9) and (30), in units of eta alpha
 sigma_0^.5 = Theta(sigma_0^1.5), the output of m for n is U_n/M - S_mn up to o(1). S_mn sums L/t^2 over rounds t that
 brought n to m, L the visits of m by then, U_n = sum_m S_mn. (c) These centred sums converge. The bias of (1) adds
-O(sigma_0^.25 log^2), the locality loss, once per expert and task, O(sigma_0/alpha). (d) m and m' are in M_1, delta
-apart for task 1, if S_m1 - S_m2 and S_m'1 - S_m'2 < (U_1 - U_2)/M and S_m1 > S_m'1 + delta. Task 1 arrives at t1 with
-probability 1/N. The program takes all histories of five rounds, M = 3, delta = 1/100, and bounds later ones by
+O(sigma_0^.25 log^2). The locality loss adds O(sigma_0/alpha), once per expert and task. (d) So m and m' are in M_1,
+delta apart for task 1, if S_m1 - S_m2 and S_m'1 - S_m'2 < (U_1 - U_2)/M and S_m1 > S_m'1 + delta. Task 1 arrives at t1
+with probability 1/N. The program takes all histories of five rounds, M = 3, delta = 1/100, and bounds later ones by
 Chebyshev.
 
 Robust: d, any constants in eta, alpha and lambda, lengths of signals from sigma_0^.375 to sigma_0^.125 (exclusive). M
 >= 3 and N >= 2 change only the probability. Tasks of a cluster are alike up to o(sigma_0^1.5).
 
-Objection: Signals ought to be of order 1. But the paper requires |v_n| = O(1), and for |v_n| = 1 the gap is larger
-still, sigma_0^1.375 (measured). With |v_n| = O(sigma_0), as in App. A.2, (12) holds trivially: all outputs are
-O(sigma_0^3 log).
+Objection: Signals should have order 1. But the paper requires |v_n| = O(1), and for |v_n| = 1 the gap is larger still,
+sigma_0^1.375 (measured). With |v_n| = O(sigma_0), as in App. A.2, (12) holds trivially: all outputs are O(sigma_0^3
+log).
 """
 
 import sys

@@ -3,16 +3,16 @@
 Claim. E[F_2] = sigma_0^2/(2 M). (19) says E[F_t] < 0 whatever the loads are. Setting. N = 2, M >= 3 experts (more than
 N ln N = 1.4), w_n = sigma_0 e_n, v_n = e_n, s = 1 < d. Proof. (a) Delta = (2 + 2) sigma_0^2/4 = sigma_0^2 = W, so the
 two terms of (19) cancel. (b) F_t >= 0: with s = 1 a model is the sum of the ground truths that it has learned, and an
-earlier task's error only grows. (c) Let n_2 differ from n_1, with probability 1/2. The gates' first step was along beta
-v_1, where the signal v_1 of n_1 is orthogonal to n_2's. So all outputs are 0 and m_2 = m_1 has probability 1/M. (d) The
-expert then is w_1 + w_2, wrong about task n_1 by sigma_0^2. In every other case F_2 = 0.
+earlier task's error only grows. (c) With probability 1/2, n_2 differs from n_1. The gates' first step was along the
+signal of n_1, which is orthogonal to n_2's. So all outputs for n_2 are 0, and m_2 = m_1 has probability 1/M. (d) The
+model is then w_1 + w_2, with error sigma_0^2 on task n_1. In every other case F_2 = 0.
 
-Robust: Every t from 2 to T1, all M, d, beta, alpha, lambda, eta. With s > 1 and noise W = Delta still. At t = 2 the
+Robust: Every t from 2 to T1, all M, d, beta, alpha, lambda, eta. With s > 1 and noise, still W = Delta. At t = 2 the
 step P (w_2 - w_1) has at least its part along v_2, so F_2 >= sigma_0^2 where one expert has both. For N tasks E[F_2] is
 (1 - 1/N)/M, and (19) says at most (1 - 2/N) r (1 - r)/M.
 
-Objection: Forgetting of early rounds is small, and signals are all that is learned. But the bound is strict for each t
-of exploration. At N = 6 and s = 2 the script finds forgetting at T1 far above (19).
+Objection: In early rounds forgetting is small, and only signals are learned. But the bound is strict for each t of
+exploration. At N = 6 and s = 2 the script finds forgetting at T1 far above (19).
 """
 
 import sys
@@ -39,7 +39,7 @@ apart = Fraction(2 * TASKS * (TASKS - 1), TASKS**2)  # Delta; W = 1
 for tasks in product(range(TASKS), repeat=2):
     for experts in product(range(EXPERTS), repeat=2):
         forgotten = forgetting(tasks, experts)
-        assert tasks[0] != tasks[1] or forgotten == 0  # so that the routes of a repeat do not matter
+        assert tasks[0] != tasks[1] or forgotten == 0  # so the routes of a repeat do not matter
         found += chance * forgotten
         fading = RATIO ** (1 + (experts[0] == experts[1])) - RATIO  # r^L_t - r^L_tau of the first arrival
         printed += chance * (fading - fading * apart)

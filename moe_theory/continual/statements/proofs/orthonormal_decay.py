@@ -3,10 +3,10 @@
 Claim. The expected sum behind F_t, S_t = (t - 1) F_t, grows by at least 2^(-T1) (T1/M) sigma_0^2 in round T1 + 1. In
 the theorem it is constant from t = T1 on. Setting. N = 2, M = 3, w_n = sigma_0 v_n, v_n = e_n, s = 1. Proof. (a) A
 model is the sum of the ground truths that it has learned, and |w_n - w|^2 is sigma_0^2 for each other ground truth in
-it. So S_t never falls. (b) Let all of the first T1 tasks be alike, with probability 2^(1 - T1), and the next one the
-other, with probability 1/2. (c) Gates have moved along the first signal only. So all outputs for the other task are 0,
-and each expert gets it with probability 1/M. (d) This expert forgets all L_m arrivals that it had. So S_t grows by
-sum_m L_m/M = T1/M in mean, in units of sigma_0^2.
+it. So S_t never falls. (b) The first T1 tasks are all the same with probability 2^(1 - T1), and the next one is the
+other with probability 1/2. (c) Gates have moved along the first signal only. So all outputs for the other task are 0,
+and each expert gets it with probability 1/M. (d) This expert forgets all its L_m arrivals. So S_t grows on average by
+sum_m L_m/M = T1/M, in units of sigma_0^2.
 
 Robust: Each t > T1, all M, N, d, beta, eta, alpha, lambda, Gamma, terminated or not. An expert not chosen yet for a
 task has the largest output for it. So the growth in a round is at least E[sum_m L_m (1 - K_m/N)]/M in units of
@@ -41,7 +41,7 @@ for tasks in product(range(2), repeat=EXPLORED + 1):
         grown = [sums[-1] - sums[-2] for last in range(EXPERTS) if (sums := forgotten(tasks, (*first, last)))]
         assert min(grown) >= 0
         if len(set(tasks[:-1])) == 1 and tasks[-1] != tasks[0]:
-            least = Fraction(sum(grown), EXPERTS)  # the same for all first routes, whatever their chances are
+            least = Fraction(sum(grown), EXPERTS)  # the same for all first routes, whatever their probabilities are
             assert least == Fraction(EXPLORED, EXPERTS)
     if len(set(tasks[:-1])) == 1 and tasks[-1] != tasks[0]:
         growth += least / 2 ** (EXPLORED + 1)

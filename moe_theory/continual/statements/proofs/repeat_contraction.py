@@ -6,12 +6,12 @@ Claim. Let task n arrive at an expert that had it last. For its error e = w - w_
 Proof. (a) By (5) y = X'w after the earlier arrival, so e is orthogonal to v_n. (b) On the repeat e becomes (I - P) e,
 where P projects on the span of v_n and s - 1 Gaussian columns. (c) Let u be along v_n. The complement of u has
 dimension D = d - 1. The s - 1 Gaussian columns, projected there, leave p = d - s directions, on which I - P projects.
-(d) Their distribution does not change if the D coordinates are permuted or change sign. So E[I - P] commutes with all
-these, and on the complement is a multiple of I: p/D by its trace. (e) As e is orthogonal to v_n, E|(I - P) e|^2 = e'E[I
-- P]e.
+(d) The columns' distribution does not change if the D coordinates are permuted or change sign. So E[I - P] commutes
+with all these, and on the complement is a multiple of I: p/D by its trace. (e) As e is orthogonal to v_n, E|(I - P)
+e|^2 = e'E[I - P]e.
 
-Robust: any beta, sigma_t > 0, w_n and direction of the signal. At s = 1 the factor is 1, nothing moves, and Lemma 3
-holds. There is one expert, or routes do not see the noise, because a gate that sees it may prefer some columns.
+Robust: any beta, sigma_t > 0, w_n and direction of the signal. At s = 1 the factor is 1, no model moves, and Lemma 3
+holds. There is one expert, or routes do not see the noise, because a gate that sees noise may prefer some columns.
 """
 
 import sys

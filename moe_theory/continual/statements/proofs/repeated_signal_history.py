@@ -1,18 +1,18 @@
 """Counterexample to Lemma 16, Eq. (42): after L arrivals the error is |w|^2/2, not |w|^2/2^L.
 
 Claim. One task has its signal at 45 degrees to its ground truth. After L arrivals the squared error is |w|^2/2 for
-every L. (42) has distance 0 in its sum and says r^L |w|^2 = |w|^2/2^L.
+every L. (42) has distance 0 in its sum and gives r^L |w|^2 = |w|^2/2^L.
 
-Proof. Let d = 2, s = 1, w = (1, 1), v = (1, 0), any beta. So r = 1/2. An arrival shows the first coordinate, and a
-repeat shows nothing new. So an expert is (1, 0) after any number L = 1, 2, 3, ... of arrivals.
+Proof. Let d = 2, s = 1, w = (1, 1), v = (1, 0), any beta. So r = 1/2. Every arrival shows only the first coordinate. So
+an expert is (1, 0) after any number L = 1, 2, 3, ... of arrivals.
 
 General d and s. A first arrival leaves the part across v, of which a random subspace of s - 1 of d - 1 dimensions is
-learned. Each later one leaves (d - s)/(d - 1) of that. A signal of random direction has the mean first error (d - 1)/d
-(d - s)/(d - 1) = r. After L arrivals its error is r ((d - s)/(d - 1))^(L - 1) |w|^2, and not r^L |w|^2.
+learned. Each later arrival leaves (d - s)/(d - 1) of the rest. With a signal of random direction the first error is on
+average (d - 1)/d (d - s)/(d - 1) = r. After L arrivals the error is r ((d - s)/(d - 1))^(L - 1) |w|^2, not r^L |w|^2.
 
 Robust: All s < d, beta, sigma_t > 0 and M, routes that do not see the noise if s >= 2, and any angle of signal and
-ground truth. From the first to the second arrival the error falls to (d - s)/(d - 1) of it, or is 0, but (42) says to r
-of it. The same holds for N >= 2, given tasks and routes, for an expert that has served one task only.
+ground truth. From the first to the second arrival the error falls by the factor (d - s)/(d - 1), or is 0, but in (42)
+the factor is r. The same holds for N >= 2, given tasks and routes, for an expert that has served one task only.
 
 Objection: (42) treats samples as Gaussian, and (d - s)/(d - 1) is near r. But (42) is an equality, and Definition 1 has
 the signal among the samples. With all s samples Gaussian (42) holds along routes that do not depend on them. The claim

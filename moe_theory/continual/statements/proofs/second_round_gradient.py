@@ -2,14 +2,14 @@
 
 Claim. In round 2 the gradient at a specialist of the task is of size sigma_0 pi (1 - pi), pi >= 1/M, with a probability
 that does not depend on sigma_0. Divided by sigma_0 it tends to (1 - 1/M)/M. Setting. v_n = e_n orthonormal, w_n =
-sigma_0 e_n, s = 1, beta = 1, no spread inside clusters. Proof. (a) Gates start at 0. So round 1 adds eta C e_n/M^2 to
-gates of the M - 1 experts not chosen, n = n_1, C > 0 the cost. The chosen one's gate falls. (b) By (11) all M - 1 are
-in M_n, as their largest theta'v_j is at j = n, although they have not learned the task. (c) With probability 1/N (with
-K equal clusters, 1/K) the task (a task of the cluster) comes again. As their outputs are larger, one of those M - 1 is
-chosen with probability (M - 1)/M or more, and moves by sigma_0. (d) The gradient at gate m is pi sigma_0 (1[m = m_2] -
-pi_m) e_n.
+sigma_0 e_n, s = 1, beta = 1, no spread inside clusters. Proof. (a) Gates start at 0. So round 1, with n = n_1 and cost
+C > 0, adds eta C e_n/M^2 to the gates of the M - 1 experts not chosen and lowers the chosen one's gate. (b) By (11) all
+M - 1 are in M_n, as their largest theta'v_j is at j = n, although they have not learned the task. (c) With probability
+1/N the task comes again, or a task of its cluster with probability 1/K. As their outputs are larger, one of the M - 1
+experts is chosen with probability (M - 1)/M or more, and moves by sigma_0. (d) The gradient at gate m is pi sigma_0
+(1[m = m_2] - pi_m) e_n.
 
-Robust: All N, K, M, d, eta, alpha, lambda, Gamma. A spread of sigma_0^1.5 changes the move by so much. In later rounds,
+Robust: All N, K, M, d, eta, alpha, lambda, Gamma. A spread of sigma_0^1.5 changes the move by as much. In later rounds,
 with s > 1 and noise, a task moves its expert unless its model is right already. With ground truths off the signals no
 model ever is (Lemma 16, first sentence).
 
@@ -32,7 +32,7 @@ def second_round(groups, experts):
     correct = [expert for expert, gate in enumerate(gates) if max(range(groups), key=gate.__getitem__) == first]
     assert correct == list(range(1, experts))
     outputs = [gate[first] for gate in gates]
-    assert outputs[0] == min(outputs)  # its chance is 1/M or less
+    assert outputs[0] == min(outputs)  # its probability is 1/M or less
     # A correct expert's softmax is 1/(M - 1 + exp(-x)) for its gap x to the chosen one, and 1 - x <= exp(-x) <= 1.
     gap = outputs[1] - outputs[0]
     low, high = Fraction(1, experts), 1 / (experts - gap)

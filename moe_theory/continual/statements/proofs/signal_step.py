@@ -2,13 +2,13 @@
 
 Setting. M = 1, or the choice of the expert does not depend on the round's samples, and sigma_t > 0 if s >= 2.
 
-Proof. (a) The signal's direction u and s - 1 Gaussian samples span it. Their parts across u are isotropic in d - 1
-dimensions. (b) So the mean of Q = I - P commutes with all rotations of these. It is a multiple of Pi = I - u u' with
-trace d - s: E Q = c Pi, c = (d - s)/(d - 1). (c) By (5) w_t - w_i = Q (w_{t-1} - w_i) + P (w_n - w_i), two orthogonal
-parts, with |P b|^2 = |b|^2 - |Q b|^2. (d) So given w_{t-1}, E|w_t - w_i|^2 = c |Pi (w_{t-1} - w_i)|^2 + |w_n - w_i|^2 -
-c |Pi (w_n - w_i)|^2. (e) Let n = i be the expert's last task. Then the second and third terms are 0, and w_{t-1} - w_n
-is orthogonal to u, as that arrival has shown it. So E|w_t - w_n|^2 = c |w_{t-1} - w_n|^2. The program takes the axes
-across u, s - 1 at a time. Their projectors have the mean of random ones.
+Proof. (a) P projects on the span of the signal's direction u and s - 1 Gaussian samples. Their parts across u are
+isotropic in d - 1 dimensions. (b) So the mean of Q = I - P commutes with all rotations across u. It is a multiple of Pi
+= I - u u' with trace d - s: E Q = c Pi, c = (d - s)/(d - 1). (c) By (5) w_t - w_i = Q (w_{t-1} - w_i) + P (w_n - w_i),
+two orthogonal parts, with |P b|^2 = |b|^2 - |Q b|^2. (d) So given w_{t-1}, E|w_t - w_i|^2 = c |Pi (w_{t-1} - w_i)|^2 +
+|w_n - w_i|^2 - c |Pi (w_n - w_i)|^2. (e) Let n = i be the expert's last task. Then the second and third terms are 0,
+and w_{t-1} - w_n is orthogonal to u, because that arrival has shown u. So E|w_t - w_n|^2 = c |w_{t-1} - w_n|^2. The
+program takes the axes across u, s - 1 at a time. Their projectors have the mean of random projectors.
 
 Robust: beta, the signal, all ground truths and models. A gate that sees the noise may prefer some samples to others.
 The claim continual.lemma-16.step finds no difference beyond its margin along Algorithm 1's own routes.

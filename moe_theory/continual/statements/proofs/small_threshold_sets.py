@@ -2,19 +2,19 @@
 
 With opposite tasks and Gamma = sigma_0^2, round T1 + 1 changes a set and the order in (33) with probability 1/4.
 Setting. w_n = +-sigma_0 e, v_n = +-e, beta = 1, s = 1, eta = sigma_0^.5. Proof. (a) As |dw| v = dw, at pi = 1/M the
-locality loss's steps (9) sum to theta_m'e = -(eta/M) (w_m - mean w)'e, w_m m's last ground truth. (b) All |theta_m'e|
-<= B = O(eta sigma_0/M). A step is off by at most 6 eta sigma_0 B/M, the auxiliary loss adds 2 eta alpha (1 + ln T1):
-together o(eta sigma_0). (c) Rule (1) is uniform up to M B/lambda -> 0. At T1 the w_m are independent, + or -, up to
-o(1). By (11) m is in M_+ if w_m is -. (d) At T1 + 1 only experts of one ground truth get flags (line 7), as others are
-2 eta sigma_0/M > Gamma away. So gates go on. If then an expert gets the other task and another one shares its truth, it
-changes sign.
+locality loss's steps (9) sum to theta_m'e = -(eta/M) (w_m - mean w)'e, with w_m m's last ground truth. (b) All
+|theta_m'e| <= B = O(eta sigma_0/M). So a step is off by at most 6 eta sigma_0 B/M. The auxiliary loss adds 2 eta alpha
+(1 + ln T1). Together they are o(eta sigma_0). (c) Rule (1) is uniform up to M B/lambda -> 0. At T1 the w_m are
+independent, + or -, up to o(1). By (11) m is in M_+ if w_m is -. (d) At T1 + 1 only experts of one ground truth get
+flags (line 7), as others are 2 eta sigma_0/M > Gamma away. So gates are not fixed. If an expert then gets the other
+task, and another expert shares its ground truth, its gate changes sign.
 
 Robust: M >= 3, d, any Gamma = o(eta sigma_0) and constants in lambda = Theta(sigma_0^1.25). The probability, 1/4 at M =
-3, tends to 1/2 with M, and is for one round of many. Tasks of a cluster are alike up to o(sigma_0^1.5).
+3, tends to 1/2 as M grows, and is for one round of many. Tasks of a cluster are alike up to o(sigma_0^1.5).
 
 Objection: Gamma was meant to be as large as its bound. With Gamma = Theta(sigma_0^1.25) all outputs are within Gamma at
-T1 + 1, and both statements hold (the amendment), but O() asks for less. Nor is alpha too small: alpha M/T1 >= sigma_0
-in Lemma 5's proof and a leading auxiliary loss in E.1 are no hypotheses, and here Gamma alone decides.
+T1 + 1, and both statements hold (the amendment), but O() requires less. Nor is alpha too small. Lemma 5's proof has
+alpha M/T1 >= sigma_0 and E.1 a leading auxiliary loss, but neither is a hypothesis, and here Gamma alone decides.
 
 Caveat: alpha log(1/sigma_0) = o(sigma_0), as O(sigma_0^.5) allows.
 """
@@ -37,12 +37,12 @@ def probabilities(gates: list[Fraction], task: int) -> list[Fraction]:
 
 
 def is_changed(models: tuple[int, ...], task: int, chosen: int, q: Fraction) -> bool:
-    """Whether round T1 + 1 takes an expert to another set, where (33) fails, by more than twice the effect of R."""
+    """Whether round T1 + 1 moves an expert to another set, where (33) fails, by more than twice the effect of R."""
     mean, rounds = Fraction(sum(models), EXPERTS), int(EXPERTS / q**2) + 1
     old = [-(q**6) / EXPERTS * (w - mean) for w in models]
     bound = 4 * q**6 / EXPERTS + 4 * q**8 * rounds.bit_length()
     rest = 6 * q**6 * bound * rounds / EXPERTS + 2 * q**8 * rounds.bit_length()  # R
-    if all(abs(gate - old[chosen]) < q**8 + 2 * rest for gate in old):  # Gamma: all may have their flag
+    if all(abs(gate - old[chosen]) < q**8 + 2 * rest for gate in old):  # Gamma: all may have a flag
         return False
     pi, cost = probabilities(old, task), abs(task - models[chosen]) * q**4
     new = [g - q**2 * cost * pi[chosen] * ((m == chosen) - pi[m]) * task for m, g in enumerate(old)]

@@ -6,8 +6,8 @@ multiple of sigma_0^1.5 bounds this as sigma_0 falls. Setting. s = 1, so that th
 
 Proof. (a) An output is a gate times beta v. (b) In round 1 the chosen expert learns its task, moves by sigma_0 and has
 all tasks so far. Its gate becomes -eta (sigma_0 + alpha M)(1/3)(2/3) beta_1 v_{n_1}. (c) Two arrivals of that signal
-have strengths 1 and 1/2 with probability 1/2. Their outputs at that expert are then eta (sigma_0 + alpha M) beta_1/9
-apart. For M < N let each task have a twin, with ground truth and signal sigma_0^2 away.
+have strengths 1 and 1/2 with probability 1/2. The outputs for them at this expert are then eta (sigma_0 + alpha M)
+beta_1/9 apart. For M < N let each task have a twin, with ground truth and signal sigma_0^2 away.
 
 Robust: lambda, Gamma, the ground truths' lengths, further samples of any noise, any distribution of beta with two
 values in (0, C]. alpha and eta are of exact order sigma_0^.5, the largest that Algorithm 1 allows.

@@ -23,7 +23,7 @@ for name in ("Algorithm 1", "uniform routing"):
         truth = truths[every, rng.integers(kinds, size=replicates)]
         truth = truth + spread * rng.standard_normal((replicates, features))
         columns = noise * rng.standard_normal((replicates, features, samples))
-        columns[:, :, 0] = truth  # the signal is the truth
+        columns[:, :, 0] = truth  # the signal is the ground truth
         outputs = np.einsum("bmp,bps->bm", gates, columns)
         scores = outputs + 0.1 * rng.random(outputs.shape) if name == "Algorithm 1" else rng.random(outputs.shape)
         expert = np.where(busy <= time, scores, -np.inf).argmax(axis=1)

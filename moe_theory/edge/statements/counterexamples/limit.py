@@ -14,7 +14,7 @@ for scale in (0.2, 0.06, 0.02):  # sigma_0
     signals = np.linalg.qr(rng.standard_normal((replicates, features, kinds)))[0].swapaxes(1, 2)  # orthonormal
     gates, models = np.zeros((2, replicates, experts, features))
     busy, steps, tasks = np.zeros((replicates, experts), int), {}, []
-    before, gap, of_kinds, disorder = models, 0.0, 0.0, 0.0  # at T_1, to be taken then
+    before, gap, of_kinds, disorder = models, 0.0, 0.0, 0.0  # values at T_1, set then
     for time in range(1, explored * 5 // 4):
         for ended, step, change in steps.pop(time, []):  # gate steps of tasks that are done, and their models
             gates[ended] -= rate * step
@@ -41,9 +41,9 @@ for scale in (0.2, 0.06, 0.02):  # sigma_0
             tasks.append((expert, truth, drives[every, expert].argmax(axis=1) != kind))
             if time == explored:
                 before, own = models.copy(), drives.argmax(axis=2)  # the sets (15)
-                gap = np.mean(np.ptp(drives, axis=1).max(axis=1)) / experts  # of probabilities, which are about 1/M
+                gap = np.mean(np.ptp(drives, axis=1).max(axis=1)) / experts  # gap of probabilities, which are about 1/M
                 of_kinds = np.mean(np.ptp(drives, axis=2).max(axis=1)) / experts
-                rival = np.take_along_axis(drives[:, None], own[:, :, None, None], axis=3)[..., 0]  # m' for m's kind
+                rival = np.take_along_axis(drives[:, None], own[:, :, None, None], axis=3)[..., 0]  # m' for m's type
                 is_below = drives.max(axis=2)[:, :, None] <= rival
                 disorder = np.mean((is_below | is_below.swapaxes(1, 2))[own[:, :, None] != own[:, None]])  # (30) fails
     moved = np.mean(np.abs(models - before).max(axis=(1, 2))) / scale**2

@@ -3,17 +3,17 @@
 Suppose that routing ignores the features, s >= 2, sigma_t > 0, and |w_n| <= K = O(sigma_0) for all ground truths. Then
 every expected error, and every difference of errors, is at most 2 K^2 (1 + p/(s - 1)) = O(sigma_0^2), at any time. A
 task sets its server's model w to (I - P) w + P w_t, where P projects onto the samples. The two parts are orthogonal.
-The s - 1 noise columns span a uniformly random subspace, so E|P w|^2 >= ((s - 1)/p) |w|^2. Hence one task takes E|w|^2
-to at most (1 - (s - 1)/p) E|w|^2 + K^2. From 0 on, E|w|^2 <= K^2 p/(s - 1) at all times. The printed Lemma 9 has no
-expectation. It then holds up to a factor k with probability 1 - 1/k.
+The s - 1 noise columns span a uniformly random subspace, so E|P w|^2 >= ((s - 1)/p) |w|^2. So one task changes E|w|^2
+to at most (1 - (s - 1)/p) E|w|^2 + K^2. As models start at 0, E|w|^2 <= K^2 p/(s - 1) at all times. The printed Lemma 9
+has no expectation. By Markov it holds up to a factor k with probability 1 - 1/k.
 
 Robust: any servers, delays, loads, task types, signals, M, T, beta and noise.
 
 Objection: O(sigma_0^2) may mean the error within one cluster, a version that is assessed separately and is false.
 
 Caveat: ground truths have size O(sigma_0), as in the proof of Lemma 3, there is noise, and s >= 2. At s = 1 one model
-can fit ground truths +-sigma_0 along the bisector of two signals at an angle a. It is sigma_0 cot(a/2) long across it,
-of order 1 at a = sigma_0.
+can fit ground truths +-sigma_0 along the bisector of two signals at an angle a. This model has the length sigma_0
+cot(a/2) across the bisector, which is of order 1 at a = sigma_0.
 """
 
 import sys
@@ -22,7 +22,7 @@ from itertools import product
 
 FEATURES, SAMPLES = 3, 2
 TRUTHS = [(1, 2, 0), (-2, 0, 1)]  # unlike each other, with signals on the first and the second axis
-AXES = range(FEATURES)  # of noise: E uu' = I/p, which is all that is used
+AXES = range(FEATURES)  # of noise: E uu' = I/p, the only property used
 
 
 def mean_distance(models, truth):

@@ -3,7 +3,7 @@
 Let X = eta^-1 sigma_0^-0.5, K = ln(M/delta), T_1 = d_u + ceil(X M K) and M >= d_u. Suppose that each idle server is
 chosen with probability at least 1/(2M), whatever happened before.
 
-A server with fewer than X tasks was busy for at most X d_u <= X M rounds, so it was idle for at least n = X M (K - 1)
+A server with fewer than X tasks was busy in at most X d_u <= X M rounds, so it was idle for at least n = X M (K - 1)
 rounds. It has fewer than X tasks at T_1 with probability at most P(Bin(n, 1/(2M)) < X). By Chernoff's bound at e^-1
 this is at most exp(X - (1 - 1/e) X (K - 1)/2). As 1 - 1/e > 0.63, it is at most exp(-X (0.315 K - 1.315)). The sum over
 M servers is below delta = M e^-K if X (0.315 K - 1.315) >= K. This holds for K >= 8 and X >= 7, and both tend to
@@ -25,7 +25,7 @@ for count, log in ((7, 8), (7, 100), (100, 8), (10**6, 50)):
     left = count * (Fraction(315, 1000) * log - Fraction(1315, 1000))
     holds = holds and left >= log
     print(f"X = {count}, K = {log}: exponent {left}, at least K: {left >= log}")
-holds = holds and Fraction(315, 1000) * 7 > 1  # so that the left side grows faster in K, for X >= 7
+holds = holds and Fraction(315, 1000) * 7 > 1  # so the left side grows faster in K, for X >= 7
 experts, count, log = 3, 7, 8
 rounds, chance = count * experts * (log - 1), Fraction(1, 2 * experts)
 exact = sum(comb(rounds, k) * chance**k * (1 - chance) ** (rounds - k) for k in range(count))

@@ -11,9 +11,9 @@ quantile is above k^0.5, by P(g > x) >= e^(-x^2/2) (2 pi)^-0.5 x/(1 + x^2). So a
 
 Robust: any delays, chosen servers, r, signals, ground truths, N, d_u and c. The proof does not use the sets (15).
 
-Objection: M may stay fixed while sigma_0 falls. But Proposition 1, by which the system converges, has delta = o(1), and
-M grows as delta falls. At a fixed M the gaps are O(sigma_0^0.5 ln(M/delta)), attained if servers differ in speed and r
-is wide, as for Lemma 8.
+Objection: M may stay fixed while sigma_0 falls. But Proposition 1, which gives convergence, has delta = o(1), and M
+grows as delta falls. At a fixed M the gaps are O(sigma_0^0.5 ln(M/delta)), attained if servers differ in speed and r is
+wide, as for Lemma 8.
 
 Caveat: the assumptions of Lemma 4 hold, namely updates as for |w_n| = O(sigma_0), and bounded columns.
 """

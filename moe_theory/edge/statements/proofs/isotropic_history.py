@@ -1,11 +1,11 @@
 """Lemma 9, Eq. (34), holds if every column is isotropic and redrawn for each task.
 
-Suppose that the span of X_t is uniformly random and redrawn for each arrival, whichever server receives it. By symmetry
-and its trace E P_t = (s/p) I. So E|P_t x|^2 = (s/p) |x|^2 for any x that was fixed before.
+Suppose that the span of X_t is uniformly random and redrawn for each arrival, at any server. By symmetry and by the
+trace, E P_t = (s/p) I. So E|P_t x|^2 = (s/p) |x|^2 for any x that was fixed before.
 
 As in the paper's proof, a task counts as learned when it arrives. For a task i of a server let e_l be the server's
 model minus w_i after l of its tasks. Then e_l = (I - P) e_{l-1} + P (w_l - w_i), a sum of two orthogonal parts. So
-E|e_l|^2 = r E|e_{l-1}|^2 + (1 - r) |w_l - w_i|^2 with r = 1 - s/p. Since |e_0| = |w_i|, this unrolls to (34).
+E|e_l|^2 = r E|e_{l-1}|^2 + (1 - r) |w_l - w_i|^2 with r = 1 - s/p. As |e_0| = |w_i|, induction gives (34).
 
 Caveat: routing ignores the features. Algorithm 1 uses them, through outputs that are small against r in the limit.
 """
@@ -16,7 +16,7 @@ from itertools import combinations, product
 
 FEATURES, SAMPLES = 4, 2  # p, s
 RATIO = 1 - Fraction(SAMPLES, FEATURES)
-SPANS = list(combinations(range(FEATURES), SAMPLES))  # of axes: E P = (s/p) I, which is all that is used
+SPANS = list(combinations(range(FEATURES), SAMPLES))  # of axes: E P = (s/p) I, the only property used
 TRUTHS = [(1, 0, 2, -1), (0, 3, 1, 1), (-2, 1, 0, 1)]  # of the tasks of one server
 LOAD = len(TRUTHS)
 

@@ -16,7 +16,7 @@ from itertools import product
 
 FEATURES = 3  # p, with s = 1
 RATIO = 1 - Fraction(1, FEATURES)
-AXES = range(FEATURES)  # of samples: E P = I/p, which is all that is used
+AXES = range(FEATURES)  # of samples: E P = I/p, the only property used
 TRUTHS = [(1, 0, 2), (0, 3, -1)]
 
 
@@ -29,7 +29,7 @@ DELTA = Fraction(sum(distance(one, other) for one, other in product(TRUTHS, repe
 holds = True
 for load in (1, 2, 3, 4):
     total = 0
-    for arrivals in product(product(TRUTHS, AXES), repeat=load):  # every sequence of kinds and draws
+    for arrivals in product(product(TRUTHS, AXES), repeat=load):  # every sequence of types and draws
         model = [0] * FEATURES
         for truth, axis in arrivals:
             model[axis] = truth[axis]  # (9)

@@ -8,7 +8,7 @@ z'X a, and z'X = 0. Hence w* is nearer to w0 than any other model that fits. By 
 task learns it, so no other model changes in a round in which one task ends.
 
 Caveat: X'X is invertible, and one task ends per round. If two servers end in the same round, (9) for one contradicts
-(10) for the other. If (10) means "not by this task", it holds there too.
+(10) for the other. If (10) means "not by this task", it also holds there.
 """
 
 import sys

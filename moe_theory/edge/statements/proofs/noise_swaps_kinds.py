@@ -1,20 +1,20 @@
 """Counterexample to Lemma 6, Eq. (27): with noise it fails with probability above 1/19 at every sigma_0.
 
-We read (27), which has no probability, as allowing o(1). With noise, features of types n and n' can be exchanged. Let
-beta = 1, |v_n - v_n'| = 2 u, one ground truth per type, and (s - 1) sigma_t^2 = tau^2 >= 2 u^2.
+(27) has no probability, so we allow exceptions with probability o(1). Noise can exchange features of types n and n'.
+Let beta = 1, |v_n - v_n'| = 2 u, one ground truth per type, and (s - 1) sigma_t^2 = tau^2 >= 2 u^2.
 
 1. Probabilities depend on X through the sum of its columns, N(v_n, tau^2 I) for X_n and N(v_n', tau^2 I) for X_n'.
 Outputs tie with probability 0, so each expert is in a set (15).
 
-2. If (27) holds for a pair of sums, it fails for the exchanged pair. So it fails with at least half of the overlap of
-the distributions of the pair and the exchanged pair.
+2. If (27) holds for a pair of sums, it fails for the exchanged pair. So (27) fails with a probability of at least half
+the overlap of the distributions of the pair and the exchanged pair.
 
-3. Along v_n - v_n' the difference of the sums is N(2u, 2 tau^2) against N(-2u, 2 tau^2). All else is equal. Half of the
-overlap is the probability that a standard normal variable exceeds 2^0.5 u/tau <= 1. It is at least the density at 2,
-e^-2 (2 pi)^-0.5 > 1/19.
+3. Along v_n - v_n' the difference of the sums is N(2u, 2 tau^2) against N(-2u, 2 tau^2). Everything else is equal. Half
+of the overlap is the probability that a standard normal variable exceeds 2^0.5 u/tau <= 1. This probability is at least
+the density at 2, e^-2 (2 pi)^-0.5 > 1/19.
 
-Robust: any ground truths, signals, gates, router, delays and M. Any noise that does not vanish has such a bound. With
-vanishing noise the probability tends to 0.
+Robust: any ground truths, signals, gates, router, delays and M. Any noise that does not vanish has such a bound. If
+noise vanishes, the probability tends to 0.
 
 Objection: X_n may mean the signal alone, as in Appendix A. Then the lemma holds, as our condition says. But Lemma 6 and
 Appendix C say that X_n contains the signal, and Definition 1 has noise in it.
@@ -34,13 +34,13 @@ def share(gates, at, m):
     return powers[m] / sum(powers)
 
 
-LAW = {k - 2: Fraction(comb(4, k), 16) for k in range(5)}  # noise by tosses of coins in place of normal draws
+LAW = {k - 2: Fraction(comb(4, k), 16) for k in range(5)}  # noise by coin tosses in place of normal draws
 SUMS = range(-3, 4)  # of columns, the signals being 1 and -1
 PAIR = {(a, b): LAW.get(a - 1, 0) * LAW.get(b + 1, 0) for a, b in product(SUMS, repeat=2)}
 overlap = sum(min(PAIR[a, b], PAIR[b, a]) for a, b in PAIR)
 rarest = Fraction(1)
 for gates in product(range(-2, 3), repeat=EXPERTS):
-    for m in [m for m in range(EXPERTS) if gates[m] > 0]:  # in the set (15) of the kind with signal 1
+    for m in [m for m in range(EXPERTS) if gates[m] > 0]:  # in the set (15) of the type with signal 1
         own = {at: share(gates, at, m) for at in SUMS}
         rarest = min(rarest, sum(PAIR[a, b] for a, b in PAIR if own[a] <= own[b]))
 print(f"(27) fails for noise of coins with probability {rarest}, for any gates; half the overlap is {overlap / 2}")

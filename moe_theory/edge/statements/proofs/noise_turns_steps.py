@@ -5,17 +5,17 @@ its server's output for u, and eta |dw| M^-2 x'u to every other. Here x = beta v
 is normal with deviation tau = (s - 1)^0.5 sigma_t. So x'v has the sign of beta |v| + tau g with g standard normal. For
 tau >= beta |v| signs are wrong with probability at least P(g < -1) >= e^-2 (2 pi)^-0.5 > 1/19, at every sigma_0.
 
-Without noise let s = beta = |v| = 1 and w = sigma_0 v. Own output: server 1 knows type 1. It and server 2 end tasks of
-type 1 together. Their models change by 0 and sigma_0, and server 1's output for v_1 rises, by eta sigma_0/M^2 up to 1 +
-o(1). Others: servers 1 and 2 end first tasks of types 1 and 2, v_1'v_2 = 3/5. Server 2's output for v_1 changes by (1 -
-3 (M - 1)/5) eta sigma_0/M^2, a fall for M > 2.
+Without noise let s = beta = |v| = 1 and w = sigma_0 v. Own output: server 1 knows type 1, and servers 1 and 2 end tasks
+of type 1 together. Their models change by 0 and sigma_0, and server 1's output for v_1 rises by eta sigma_0/M^2 up to 1
++ o(1). Others: servers 1 and 2 end first tasks of types 1 and 2, v_1'v_2 = 3/5. Server 2's output for v_1 changes by (1
+- 3 (M - 1)/5) eta sigma_0/M^2, a fall for M > 2.
 
 Robust: any ground truths, M, eta and distribution of beta. Smaller noise has a smaller probability. Server 1's model
 changes by 0 for any gates. The printed (11), which sums both updates, raises its output by more.
 
-Objection: by Section III x = O(y) means x < c_1 |y|, so -O(sigma_0) would allow any sign. But the words after Lemma 8
-say that Lemma 3 reduces the own output and increases the others, and conclude who gets the next task. With one task per
-round and delays uniform on one to ten, over 3/5 of all tasks end together with another.
+Objection: by Section III x = O(y) means x < c_1 |y|, so -O(sigma_0) would allow any sign. But the text after Lemma 8
+says that Lemma 3 reduces one output and raises the others, and infers who gets the next task. With one task per round
+and delays uniform on one to ten, over 3/5 of all tasks end together with another.
 """
 
 import sys
@@ -37,7 +37,7 @@ for along in (Fraction(-11, 10), Fraction(-2)):  # <xi, v> / |v|, below -|v|: a 
     wrong.append(own > 0 and all(other < 0 for other in others))
     print(f"noise {along} along the signal: own output {own}, others {others[0]}, in eta |dw|; claimed - and +")
 for experts in (3, 4, 13):
-    own = steps(experts, 1, FIRST, FIRST)[0]  # server 1 knows kind 1: |dw| = 0
+    own = steps(experts, 1, FIRST, FIRST)[0]  # server 1 knows type 1: |dw| = 0
     other = steps(experts, 0, FIRST, FIRST)[1] + steps(experts, 1, SECOND, FIRST)[1]
     wrong.append(own == Fraction(1, experts**2) and other < 0)
     print(f"M = {experts}, two ends: own {own}, another {other}, in eta sigma_0; claimed - and +")

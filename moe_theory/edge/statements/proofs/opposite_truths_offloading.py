@@ -1,21 +1,21 @@
-"""Counterexample to Proposition 4, Eq. (22): with two opposite types L tasks lose 2 L - 2, not 2 L - L r^L.
+"""Counterexample to Proposition 4, Eq. (22): for two opposite types L tasks have error 2 L - 2, not 2 L - L r^L.
 
 Let N = 2 with ground truths w and -w, signals along them, |w| = 1 in units of sigma_0, any s < p, beta and noise. The
 data of every arrival span the line of w. So a server's model is always the ground truth of its last task. A task's
-error is 0 if it was the last or equals the last, and otherwise 4. If offloading ignores types, which are + or - with
-probability 1/2, each of the L - 1 earlier tasks has mean error 2. The sum is 2 L - 2.
+error is 0 if its ground truth equals that of the last task, and otherwise 4. If offloading ignores types, which are +
+or - with probability 1/2, each of the L - 1 earlier tasks has mean error 2. The sum is 2 L - 2.
 
 In (22) W = 1 and, with n = n' counted, Delta = 2. It gives L r^L + 2 L (1 - r^L) = 2 L - L r^L. If p <= 3 s, this is
-above 2 L - 2 for each server, as L r^L <= r + ... + r^L < r/(1 - r) = (p - s)/s <= 2. At one server the two agree for
-no p. Let r = a/b in lowest terms. Then L r^L = 2 means L a^L = 2 b^L, so b^L divides L, which is impossible for b >= 2.
-Without n = n' (22) is even larger.
+above 2 L - 2 for each server, as L r^L <= r + ... + r^L < r/(1 - r) = (p - s)/s <= 2. For one server the two sides
+never agree. Let r = a/b in lowest terms. Then L r^L = 2 means L a^L = 2 b^L, so b^L divides L, which is impossible for
+b >= 2. Without n = n' (22) is even larger.
 
-Robust: any delays, beta, noise and T. If a server's last task is not done at T + d_T, L >= 2 tasks still lose 2 L - 2.
-If p <= 3 s, as in Fig. 3, also any number of servers and any loads. At one server any s and p. For p > 3 s and several
-servers some loads may make the two sides equal.
+Robust: any delays, beta, noise and T. If a server's last task is not done at T + d_T, L >= 2 tasks still have the error
+2 L - 2. If p <= 3 s, as in Fig. 3, any number of servers and any loads. For one server any s and p. For p > 3 s and
+several servers some loads may make the two sides equal.
 
-Objection: two opposite ground truths are special, and (22) is right there up to 1/T. With signals along ground truths
-in general position it is off by a fifth at Fig. 3's sizes, for all T.
+Objection: two opposite ground truths are special, and for them (22) is right up to 1/T. With signals along ground
+truths in general position (22) is off by a fifth at Fig. 3's sizes, for all T.
 """
 
 import sys
@@ -29,7 +29,7 @@ def error(servers: tuple[int, ...]) -> Fraction:
     """Return T E[G_T] over all sequences of task types, along a route that does not depend on them."""
     total = 0
     for kinds in product(TRUTHS, repeat=len(servers)):
-        models = dict(zip(servers, kinds, strict=True))  # the last kind of each
+        models = dict(zip(servers, kinds, strict=True))  # the last type of each
         total += sum((models[m] - kind) ** 2 for m, kind in zip(servers, kinds, strict=True))
     return Fraction(total, len(TRUTHS) ** len(servers))
 

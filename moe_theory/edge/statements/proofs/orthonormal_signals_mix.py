@@ -1,11 +1,11 @@
 """Counterexample to Theorem 1, G^4 and end: the error stays (N - 1) sigma_0^2, but the gap in a cluster is 0.
 
-By Theorem 1 the error inside a cluster remains. It is 0 here, as each cluster has one ground truth. Let w_n = sigma_0
-v_n, v_n orthonormal, s = 1. Only tasks of type n change a model or a gate along v_n. A server's first such task sets
-its model to sigma_0 there, and later ones change nothing. The first lowers the server's own output for n and raises all
-others, each in proportion to its pi. By induction all servers without a task of type n share the largest output for it.
-As r is i.i.d., each idle one of them is chosen with probability at least 1/M when n arrives. So a server misses n for
-d_u rounds with probability at most 1 - 1/(MN). In the end every model sums all types, and every error is (N - 1)
+By Theorem 1 only the error inside a cluster remains. Here it is 0, because each cluster has one ground truth. Let w_n =
+sigma_0 v_n, v_n orthonormal, s = 1. Only tasks of type n change a model or a gate along v_n. A server's first such task
+sets its model to sigma_0 there, and later ones change nothing. The first lowers this server's output for n and raises
+all others, each in proportion to its pi. By induction all servers without a task of type n share the largest output for
+n. As r is i.i.d., each idle one of them is chosen with probability at least 1/M when n arrives. So a server misses n
+for d_u rounds with probability at most 1 - 1/(MN). In the end every model sums all types, and every error is (N - 1)
 sigma_0^2. The first two terms of (23) are at most (W M p + Delta (T_1 + M p)) / T, as L r^L <= p, and vanish.
 
 Robust: any M > N, eta, delta, delays, distribution of beta and of r, and sigma_0. With N = 3 the error is above the gap
@@ -13,7 +13,7 @@ of two random tasks, 2 sigma_0^2 against Delta = 4/3 sigma_0^2.
 
 Objection: (N - 1) sigma_0^2 is O(sigma_0^2), so (23) itself stands. But both sentences say that this term is the error
 between tasks of one cluster, here 0. One sample shows the whole ground truth, so the router mixes the types. With four
-samples and noise the measured error is of order sigma_0^2 too.
+samples and noise the measured error is also of order sigma_0^2.
 """
 
 import sys
@@ -51,7 +51,7 @@ print(f"servers without a task of a kind have the largest outputs for it, in any
 is_violated, explored = lead, LONGEST + 1 + EXPERTS * 7 * 256  # above T_1: delta = sigma_0 = 1/256, eta = 1/16
 for rounds in (100 * explored, 1000 * explored):
     missed = EXPERTS * KINDS * (1 - Fraction(1, EXPERTS * KINDS)) ** 100  # in 100 d_u rounds, already
-    error = (1 - missed) * (KINDS - 1)  # in sigma_0^2, as is what follows
+    error = (1 - missed) * (KINDS - 1)  # in units of sigma_0^2, also below
     stated = Fraction(EXPERTS * FEATURES + 2 * (1 - Fraction(1, KINDS)) * (explored + EXPERTS * FEATURES), rounds)
     print(f"T = {rounds}, in sigma_0^2: error above {Fraction(int(error * 100), 100)}, (23) below {stated}")
     is_violated = is_violated and (error > stated)

@@ -1,7 +1,7 @@
 """Counterexample to Appendix B, Pr(A_n > M_th) < delta: for d_u = N = 10 and delta = 1/20 it is 0.0702.
 
-A_n counts the arrivals of a type in d_u rounds. It is close to Poisson with mean d_u/N = 1, whose tail is heavier than
-the normal tail behind M_th.
+A_n counts the arrivals of a type in d_u rounds. It is close to Poisson with mean d_u/N = 1. A Poisson tail is heavier
+than the normal tail behind M_th.
 
 With delta = 1/20 (16) gives M_th = 1 + Phi^-1(0.95) 0.9^0.5. The normal tail beyond 2 is at most phi(2)/2 = e^-2 / (2
 (2 pi)^0.5) < 1/20, so Phi^-1(0.95) < 2 and M_th < 3. More than M_th arrivals in d_u rounds are three or more, which has

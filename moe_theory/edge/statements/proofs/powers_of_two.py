@@ -1,7 +1,7 @@
 """Counterexample to Lemma 5, second sentence: outputs ln 2 apart have probabilities 1/(2^k + 3) apart.
 
-If one expert is far ahead, the other two can differ only little. Let the outputs be k ln 2, ln 2 and 0. Their
-probabilities are 2^k, 2 and 1 over 2^k + 3.
+If one expert is far ahead, the other two probabilities can differ only little. Let the outputs be k ln 2, ln 2 and 0.
+Their probabilities are 2^k, 2 and 1 over 2^k + 3.
 
 The last two outputs are ln 2 apart for every k, which is not o(1). Their probabilities are 1/(2^k + 3) apart. For large
 k this is below any constant times ln 2. So no c > 0 has |pi_m - pi_m'| > c |h_m - h_m'| for all outputs.
@@ -9,7 +9,7 @@ k this is below any constant times ln 2. So no c > 0 has |pi_m - pi_m'| > c |h_m
 Robust: any gap of the two outputs and any further experts. One output far above all others is enough.
 
 Objection: outputs stay bounded in the proofs that use the lemma, and then it holds at a fixed M, our condition. But
-Lemma 5 is for any round t and any outputs.
+Lemma 5 covers any round t and any outputs.
 """
 
 import sys

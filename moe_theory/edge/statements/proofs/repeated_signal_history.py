@@ -4,7 +4,7 @@ Let v_n have a random direction, drawn separately from the ground truths, the sa
 have served two tasks. If both are of type n, their error is E|S_2 S_1 w|^2. Each S = I - P_t projects onto a random
 subspace of dimension p - s in the p - 1 dimensions across v_n. So the error is (1 - 1/p) ((p - s)/(p - 1))^2 |w|^2, but
 (34) gives ((p - s)/p)^2 |w|^2, which is (p - 1)/p times as large. If the two types differ, (34) is right for the second
-task. With independent types the two sides therefore differ in the mean over types too.
+task. With independent types the two sides therefore also differ in the mean over types.
 
 If v_n is along w_n, the data of every arrival span its ground truth. With ground truths w and -w a model is the ground
 truth of its last task, whose error is 0. But (34) has r^L |w|^2 plus a positive term for each earlier task of -w.
@@ -12,9 +12,9 @@ truth of its last task, whose error is 0. But (34) has r^L |w|^2 plus a positive
 Robust: any s < p, ground truths, beta, and noise if s >= 2. Any M: with equal delays the next task that arrives as the
 first one ends is routed before any gate step, with probability 1/M or more to the same server.
 
-Objection: the proof takes every column as redrawn from N(0, I), and then (34) is exact for task-independent routing. It
-is also exact if no ground truth comes twice and each has its own isotropic signal. But by Definition 1 a type that
-comes again shows the same signal, by which the router recognises it.
+Objection: the proof assumes that every column is redrawn from N(0, I), and then (34) is exact for task-independent
+routing. (34) is also exact if no ground truth comes twice and each has its own isotropic signal. But by Definition 1 a
+type that comes again shows the same signal, by which the router recognises it.
 """
 
 import sys
@@ -23,7 +23,7 @@ from itertools import product
 
 FEATURES = 3  # p, with s = 1
 TRUTHS = [(1, 0, 2), (0, 3, -1)]
-AXES = range(FEATURES)  # of signals: E vv' = I/p, which is all that is used
+AXES = range(FEATURES)  # of signals: E vv' = I/p, the only property used
 RATIO = 1 - Fraction(1, FEATURES)
 
 
@@ -32,7 +32,7 @@ def distance(one, other):
 
 
 def second_error(kinds) -> tuple[Fraction, Fraction]:
-    """Return the error of the second of two tasks of a server, and the right side of (34)."""
+    """Return the error of the second of two tasks of a server, and the value of (34)."""
     found = Fraction(0)
     for axes in product(AXES, repeat=2):  # the signals of the two types
         model = [0] * FEATURES

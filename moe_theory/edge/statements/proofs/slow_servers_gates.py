@@ -5,19 +5,19 @@ order sigma_0^0.5 ln(M/delta). Lemma 8 and (33) say sigma_0 eta^-0.5 = sigma_0^0
 say sigma_0, and Lemma 4 says sigma_0^0.5. Let w = +-sigma_0 e, signals e and -e/2, s = 1, beta = 1/2 or 1 with
 probability 1/2, r uniform on (0, sigma_0^0.25), eta = sigma_0^0.5, delta = sigma_0, M fixed.
 
-1. By the proof of Lemma 4 outputs are O(sigma_0^0.5 ln(M/delta)). So pi = 1/M, and the choice among idle servers is
-uniform given past and type, up to factors 1 + o(1).
+1. By the proof of Lemma 4 outputs are O(sigma_0^0.5 ln(M/delta)). So pi = 1/M, and given past and type the choice among
+idle servers is uniform, up to factors 1 + o(1).
 
-2. The model of server m with load L_m rises and falls in turn, L_m/2 times, by 2 sigma_0. Up counts v'e = 1 in its
-gate, down -1/2, and mean beta is 3/4. With S_m = 3 L_m/16, theta_m is -(eta sigma_0/M)(S_m - mean S) e up to 1 + o(1),
-and L_m is a fixed share of T_1.
+2. The model of server m with load L_m rises and falls in turn, L_m/2 times, by 2 sigma_0. A rise counts v'e = 1 in its
+gate and a fall -1/2, and mean beta is 3/4. With S_m = 3 L_m/16, theta_m is -(eta sigma_0/M)(S_m - mean S) e up to 1 +
+o(1), and L_m is a fixed share of T_1.
 
 Robust: any unequal delays, any M, any unequal lengths of the signals, any distribution of beta.
 
 Objection: servers are meant to be alike. With i.i.d. delays across servers and tasks Lemmas 2 and 8, (33) and (17) hold
-in all runs, which is our condition. Lemma 2 and (17) would still need a factor ln(M/delta)^0.5 here, as unequal steps
-add up like (T_1/M)^0.5 of them. Drawn once, as d^ex(m) has no t, speeds differ with a fixed probability. Section II
-gives each server its own distribution.
+in all runs, which is our condition. Lemma 2 and (17) would still need a factor ln(M/delta)^0.5 here, as T_1/M unequal
+steps add up like (T_1/M)^0.5 steps. If speeds are drawn once, as d^ex(m) has no t, they differ with a fixed
+probability. Section II gives each server its own distribution.
 """
 
 import sys
@@ -25,7 +25,7 @@ from collections import Counter
 from fractions import Fraction
 
 EXPERTS, SLOW = 4, (3, 2)  # M; rounds a task of servers 0 and 1, all others take one
-STATES = {(0, 0): 100, (0, 1): 33, (1, 0): 24, (1, 1): 12, (2, 0): 36}  # rounds that 0 and 1 stay busy: chances, of 205
+STATES = {(0, 0): 100, (0, 1): 33, (1, 0): 24, (1, 1): 12, (2, 0): 36}  # rounds that 0 and 1 stay busy: weights, of 205
 
 after, share = Counter(), Counter()
 for state, weight in STATES.items():

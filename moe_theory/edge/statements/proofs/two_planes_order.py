@@ -5,11 +5,11 @@ take three signals at 120 degrees, w_n = sigma_0 v_n, |v_n| = s = beta = 1, r un
 sigma_0/M.
 
 1. No two signals have an acute angle, so v_n'w <= sigma_0 for every model w. A task of type k raises v_k'w to sigma_0
-and no other. Hence |dw| v = dw and steps telescope. As for (17), theta_m is -c (w_m - mean w)/sigma_0 up to 72 c^2 T_1
-= o(c), far below r.
+and no other product. So |dw| v = dw and steps telescope. As for (17), theta_m is -c (w_m - mean w)/sigma_0 up to 72 c^2
+T_1 = o(c), far below r.
 
-2. So up to T_1 the largest r chooses, except with probability o(1), and models are independent. The entries y =
-v'w/sigma_0 of a plane add up to 0, y <= 1. Their mean over m is within 1/16 of 0 except with probability O(1/M).
+2. So up to T_1 the largest r chooses, except with probability o(1), and models are independent. In each plane the
+entries y = v'w/sigma_0 <= 1 add up to 0. Their mean over m is within 1/16 of 0 except with probability O(1/M).
 
 3. From any model two short words of last tasks put m into M_n, m' into M_n', and m above m' for n'. Servers have them
 with a fixed probability, so such a pair exists with a probability that tends to 1.
@@ -40,9 +40,9 @@ def after(word, y):
 CORNERS = [[-2 if n == corner else 1 for n in range(SIDE)] for corner in range(SIDE)]  # of y <= 1, sum 0
 WORDS = {"m": ((1, 0, 1, 0), (0, 1, 0, 2, 0)), "m'": ((1, 2, 1, 2, 0), (2, 0, 1, 2, 0))}  # first plane, second plane
 found = {name: [[after(word, one) for one in CORNERS] for word in words] for name, words in WORDS.items()}
-own = {"m": (0, 2), "m'": (1, 1)}  # plane and kind of its set: n and n'
+own = {"m": (0, 2), "m'": (1, 1)}  # plane and type of its set: n and n'
 margin = Fraction(3)
-for name, (plane, kind) in own.items():  # outputs are -c (y - mean): the largest is at the least y
+for name, (plane, kind) in own.items():  # outputs are -c (y - mean), so the largest is at the least y
     for one, other in product(found[name][plane], found[name][1 - plane]):
         rest = [y for n, y in enumerate(one) if n != kind] + other
         margin = min(margin, min(rest) - one[kind])
