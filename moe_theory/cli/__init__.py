@@ -1,4 +1,4 @@
-"""The command line, made with Click. Commands are imported on request, and JAX when they run."""
+"""The command line, made with Click. A command is imported on request. JAX is imported when a command runs."""
 
 import ast
 import functools
@@ -19,8 +19,17 @@ from moe_theory.core.errors import DeclarationError, MoeTheoryError, OutputError
 from moe_theory.core.papers import declared_commands, import_command, parsed_source
 
 _COMMANDS = (  # commands of this package. "sweep show" is `show` in sweep.py
-    *("statements", "why", "figures", "verify", "challenge", "explore", "report", "record"),
-    *("new", "sweep", "sweep show"),
+    "statements",
+    "why",
+    "figures",
+    "verify",
+    "challenge",
+    "explore",
+    "report",
+    "record",
+    "new",
+    "sweep",
+    "sweep show",
 )
 ABOUT = """Test the theorems of Mixture-of-Experts papers by simulation, exact computation
 and proof."""
@@ -28,7 +37,7 @@ COMPLETION = "_MOE_THEORY_COMPLETE"  # variable with which a shell requests comp
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run a command, by default the one in sys.argv. This entry point of `moe-theory` exits unless the code is 0."""
+    """Run a command, by default the one in sys.argv. Raises SystemExit unless the exit code is 0."""
     start_time = time.monotonic()
     if isinstance(sys.stdout, io.TextIOWrapper):  # for terminals without Unicode, and paths with odd characters
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -38,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         _run(list(arguments), start_time)
     except click.ClickException as mistake:
-        mistake.__dict__["message"] = brief(mistake.message)
+        mistake.__dict__["message"] = brief(mistake.message)  # Click declares it final
         mistake.show()
         raise SystemExit(mistake.exit_code) from None
     except KeyboardInterrupt:
@@ -55,14 +64,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
             discard(sys.stdout)
         refuse(OutputError(f"{failure.filename or 'standard output'}: {failure.strerror or failure}."))
     runner = sys.modules.get("moe_theory.runs.runner")
-    if runner is not None and runner.has_abandoned():  # at the end of a budget, after everything is written
+    if runner is not None and runner.has_abandoned():  # do not wait for calls that a budget cut off
         os._exit(0)
 
 
 def _run(words: list[str], start_time: float) -> None:
     """Run a command. Click's own `main` has other messages and exit codes."""
     if COMPLETION in os.environ:
-        app.main(words, "moe-theory")
+        app.main(words, "moe-theory")  # prints completions and exits
     try:
         with app.make_context("moe-theory", words, obj=start_time) as context:
             app.invoke(context)
@@ -86,8 +95,10 @@ class _App(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        two = " ".join(args[:2])
-        return super().resolve_command(ctx, [two, *args[2:]] if two in _COMMANDS else args)
+        first_words = " ".join(args[:2])
+        if first_words in _COMMANDS:  # such as "sweep show"
+            args = [first_words, *args[2:]]
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         width = max(map(len, commands()))
@@ -135,8 +146,10 @@ def _place(name: str) -> str:
 
 def _summary(name: str, limit: int) -> str:
     module, _, function = _place(name).partition(":")
-    nodes = (node for node in parsed_source(module).body if isinstance(node, ast.FunctionDef) and node.name == function)
-    return click.Command(name, help=next(map(ast.get_docstring, nodes), "")).get_short_help_str(limit)
+    for node in parsed_source(module).body:
+        if isinstance(node, ast.FunctionDef) and node.name == function:
+            return click.Command(name, help=ast.get_docstring(node)).get_short_help_str(limit)
+    return ""
 
 
 @click.group(

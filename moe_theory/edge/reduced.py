@@ -1,9 +1,9 @@
 """Algorithm 1 reduced to gates and models' expected distances to task types (`core/expected.py`).
 
-Tasks are drawn, routed, delayed and dropped, and gates take their stale steps, as in Algorithm 1. The spread of ground
-truths inside a cluster is averaged. The model replaces distances by their means, even in squares and in the root of the
-locality loss. It ignores what routes reveal about distances, and what models or signals reveal about the spread of
-learned tasks.
+Tasks are drawn, routed, delayed and dropped, and gates take their stale steps, as in Algorithm 1. The reduced algorithm
+averages over the spread of ground truths inside a cluster. It replaces distances by their means, even in squares and in
+the root of the locality loss. It takes distances to be independent of past routes, and the spread of learned tasks to
+be independent of models and signals.
 """
 
 import functools
@@ -26,14 +26,14 @@ from moe_theory.edge.servers import Assignment, Servers, offer, open_round
 
 
 class State(NamedTuple):
-    """State that is carried from round to round and saved as the checkpoint. Models are as if no task were pending."""
+    """State that is carried from round to round and saved as the checkpoint. Models have learned pending tasks."""
 
     pool: Pool
     positions: Float[Array, "M 2"]  # of the servers, on the unit square
     execution_delay: Int[Array, " M"]  # d^ex, in rounds
     errors: Float[Array, "M N"]  # e, expected squared distances of models to the task types' truths
     projections: Float[Array, "M N"]  # a, expected inner products of models and unit signals
-    arrivals: Float[Array, "M N"]  # how often a server learned a task type
+    arrivals: Float[Array, "M N"]  # how often each server learned each task type
     gates: Float[Array, "M p"]  # gating parameters theta^(m), as the router last saw them
     gate_step: Float[Array, "M p"]  # summed gradients of the tasks completed last: the router's next step
     busy_until: Int[Array, " M"]  # the first round in which each server can take another task
@@ -112,23 +112,25 @@ def learn(state: State, arrival: Arrival, params: Params, policy: Policy = adapt
         >>> pool = edge.Pool(truths=np.eye(2, 4), signals=np.eye(2, 4), clusters=np.arange(2))
         >>> state = state._replace(pool=pool, errors=np.ones((3, 2)))
         >>> still = dict(transfer_delay=np.zeros(3, int), distance=np.zeros(3), uniform=np.ones(3))
-        >>> arrival = edge.Arrival(0, np.eye(4, 2), np.eye(4)[0], perturbation=np.zeros(3), **still)
+        >>> arrival = edge.Arrival(task=0, features=np.eye(4, 2), truth=np.eye(4)[0], perturbation=np.zeros(3), **still)
         >>> after, info = jax.jit(edge.reduced.learn)(state, arrival, params)
         >>> int(info.expert), after.errors[0].tolist()
         (0, [0.0, 2.0])
     """
-    servers = Servers(_complete, functools.partial(_take, contraction=error_contraction(*arrival.features.shape)))
+    num_features, num_samples = arrival.features.shape
+    contraction = error_contraction(num_features, num_samples)
+    servers = Servers(_complete, functools.partial(_take, contraction=contraction))
     ready, _, _ = open_round(state, params, servers)
     gate_input = jnp.sum(arrival.features, axis=1)
     after, task = offer(ready, arrival, gate_input, params, policy=policy, servers=servers)
-    num_features = after.pool.truths.shape[1]
+    # A task's truth lies around its type's, with variance cluster_spread^2 in each entry.
     errors = after.errors + num_features * jnp.square(jnp.asarray(params.cluster_spread, after.errors.dtype))
     mean_error = jnp.sum(after.arrivals * errors) / jnp.maximum(jnp.sum(after.visits), 1)
     return after, Info(arrival.task, expert=task.server, generalization_error_flushed=mean_error)
 
 
 def _complete(state: Any, is_done: Bool[Array, " S"]) -> tuple[Any, Float[Array, " S"]]:
-    return state, jnp.where(is_done, state.pending_norm, 0)
+    return state, jnp.where(is_done, state.pending_norm, 0)  # `_take` has changed the models
 
 
 def _take(

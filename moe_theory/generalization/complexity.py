@@ -1,4 +1,4 @@
-"""Complexities of Theorem 1: Rademacher, of two constant experts, and Natarajan dimensions of routers.
+"""Complexities in Theorem 1: the Rademacher complexity of two constant experts, and routers' Natarajan dimensions.
 
 R_S(F) = E_sigma sup_f (1/m) sum_i sigma_i f(x_i) over independent fair signs sigma, given the inputs x_i. R_m(F) is its
 mean over samples.
@@ -12,27 +12,31 @@ Everything is float64 on the host.
 Natarajan dimensions d_N of top-k routers:
 
 "linear", masks: D = (T - 1) d.
-1. Adding one vector to all rows v_j changes neither mask nor gates, so set v_T = 0. D parameters remain.
+1. Logits are V x, with rows v_1, ..., v_T. One vector added to all rows changes neither mask nor gates. So let v_T = 0.
+   D parameters remain.
 2. A mask is the set J of k experts with the largest sum_{j in J} v_j.x, ties to low indices.
-3. Let f_0, f_1 shatter n points, and name the two masks at each point so that a tie goes to f_0's. The sign, {>= 0} or
-   {< 0}, of a linear form in the parameters decides which mask a router gives there, and all 2^n combinations of signs
-   occur. But n linear forms in D parameters show at most sum_{i<=D} binom(n, i) of them (Sauer, Shelah), so n <= D
-   (Shalev-Shwartz & Ben-David, Theorem 29.7). At T = 2 these are all halfspaces through 0: d_N = d.
+3. Let f_0, f_1 shatter n points. Where a tie goes to f_1's mask, exchange f_0 and f_1. The sign, {>= 0} or {< 0}, of a
+   linear form in the parameters decides which mask a router gives there, and all 2^n combinations of signs occur. But n
+   linear forms in D parameters have at most sum_{i<=D} binom(n, i) combinations of signs (Sauer, Shelah), which is less
+   than 2^n if n > D. So n <= D (Shalev-Shwartz & Ben-David, Theorem 29.7). At T = 2 these are all halfspaces through 0:
+   d_N = d.
 "linear", whole router, k = T >= 2: d exactly.
 1. At d independent points x_i, some V gives any logits V x_i, so each point can have any gates.
 2. At n > d points, sum_i alpha_i x_i = 0 with, say, alpha_1 not 0. Log ratios of gates log(a_j/a_T) = (v_j - v_T).x are
    linear in x, so the ratios at x_1 follow from the other points. But a shattering class has two routers that agree at
    all points except x_1.
 "linear", whole router, k < T: D = (T - 1) d again.
-1. Of n shattered points let f_0, f_1 have the same mask at n_2. At each of these the log ratio of some two active
-   experts, a linear form in the parameters, differs between f_0 and f_1. The n_2 forms are independent. Otherwise two
-   routers that agree at all the other points would agree there too.
-2. Fix f_0 at these n_2. An affine space of D - n_2 parameters remains, whose routers still show all 2^{n_1} choices at
-   the other n_1 points. Signs {>= 0, < 0} of n_1 affine forms in r parameters number at most sum_{i<=r} binom(n_1, i),
-   the cells that n_1 hyperplanes cut, so n_1 <= D - n_2.
+1. Of n shattered points, let f_0, f_1 have the same mask at n_2 points, and different masks at the other n_1. At each
+   of the n_2 points the log ratio of some two active experts, a linear form in the parameters, differs between f_0 and
+   f_1. These forms are independent. Otherwise the others would determine one of them, but a shattering class has two
+   routers that differ only at its point.
+2. Routers that equal f_0 at these n_2 points have parameters in an affine space of dimension D - n_2. They still make
+   all 2^{n_1} choices at the other n_1 points. Signs {>= 0, < 0} of n_1 affine forms in r parameters number at most
+   sum_{i<=r} binom(n_1, i), the cells that n_1 hyperplanes cut, so n_1 <= D - n_2.
 For d >= 2 and 2 <= k <= T routers shatter (T - k + 1) d points. So this bound is exact at k = 2. Let k - 1 experts be
-active in a half-space, and each other expert in a cone inside it. Small changes of a cone's row freely set the log
-ratios of its expert to those k - 1 at d independent points in the cone, and change no other gate.
+active in a half-space, and each other expert in a cone inside it. Small changes of the row v_j of a cone's expert
+freely set the log ratios of this expert to those k - 1 at d independent points in the cone, and no gate at points
+elsewhere.
 
 Examples:
     >>> from moe_theory.generalization import complexity
@@ -82,7 +86,7 @@ def natarajan(
     reading: str = "mask-dimension",
     num_parameters: int | None = None,
 ) -> float:
-    """Return an upper bound on d_N, in points, of a class of top-k routers (5).
+    """Return an upper bound on d_N, a number of points, of a class of top-k routers, Eq. (5).
 
     A class with one function, or one mask, shatters nothing, so d_N is 0 for "fixed", and under "mask-dimension" for k
     = T. The module's docstring proves "linear". "network" is Lemma 2 with the constant 1 in its O(). "free" means any
@@ -121,6 +125,6 @@ def natarajan(
             )
         require(Count, num_parameters=num_parameters)
         return float(lemma_2(num_parameters, num_experts))
-    if num_active == num_experts:  # with gates as labels, because masks returned above
+    if num_active == num_experts:  # labels are gates here. For masks this returned 0 above
         return float(num_features)
     return float((num_experts - 1) * num_features)

@@ -1,7 +1,7 @@
 """The tree alone as a `System`. An adversary picks leaves by the rules that are worst for the paper's statements.
 
-Picking the deepest leaf is worst for the depth (Lemma 2). Picking one leaf after another is worst for the number of
-leaves (Lemma 1). Picking the shallowest leaves in turn is worst for the discretization error sum_t nu_1 rho^(h_t).
+The rule "deepest" is worst for the depth (Lemma 2). The rule "in-turn" splits the leaves of a level one after another,
+which is worst for the number of leaves (Lemma 1) and for the discretization error sum_t nu_1 rho^(h_t).
 """
 
 import functools
@@ -18,16 +18,20 @@ from moe_theory.merging import tree as trees
 from moe_theory.merging.params import Dims, Params, check_params
 from moe_theory.merging.tree import leaf_terms
 
-# In order: the shallowest leaf (the least pulled on ties), the deepest (the most pulled on ties), the shallowest (the
-# most pulled on ties), a random leaf, and the leaf with the largest value + nu_1 rho^h of the known `peaked_value`.
-SELECTIONS = ("shallowest", "deepest", "in-turn", "uniform", "optimistic")
+SELECTIONS = (
+    "shallowest",  # the shallowest leaf. Of equal ones the least pulled
+    "deepest",  # the deepest leaf. Of equal ones the most pulled
+    "in-turn",  # the shallowest leaf. Of equal ones the most pulled, until it is split
+    "uniform",  # a random leaf
+    "optimistic",  # the leaf with the largest value + nu_1 rho^h of the known `peaked_value`
+)
 
 
 class State(NamedTuple):
     tree: trees.Tree
     rule: Int[Array, ""]  # place among the `SELECTIONS`
     discretization: Float[Array, ""]  # sum of nu_1 rho^(h_t) so far
-    rest: Float[Array, ""]  # part of the sum lost to rounding (Kahan)
+    rest: Float[Array, ""]  # by how much rounding has made the sum too large (Kahan)
     round: Int[Array, ""]  # slots done
 
 
@@ -67,8 +71,8 @@ def peaked_value(points: Float[Array, "*n K"], num_experts: Int[Scalar, ""]) -> 
     return 1 - jnp.max(jnp.abs(points - centre / jnp.sum(centre)), axis=-1)
 
 
-def select_leaf(key: Key[Array, ""], tree: trees.Tree, params: Params, selection: Int[Scalar, ""]) -> Int[Array, ""]:
-    """Return the row of the leaf that the rule at place `selection` of the `SELECTIONS` picks, the first on ties."""
+def select_leaf(key: Key[Array, ""], tree: trees.Tree, params: Params, rule: Int[Scalar, ""]) -> Int[Array, ""]:
+    """Return the row of the leaf that the rule at place `rule` of the `SELECTIONS` picks, the first of equal leaves."""
     dtype = tree.lower.dtype
     depth = tree.depth.astype(dtype)
     count = tree.count.astype(dtype)
@@ -77,8 +81,8 @@ def select_leaf(key: Key[Array, ""], tree: trees.Tree, params: Params, selection
     scores_by_rule = jnp.stack(  # in the order of `SELECTIONS`
         [-depth, depth, -depth, jax.random.uniform(key, depth.shape, dtype), optimistic]
     )
-    scores = jnp.where(tree.active, scores_by_rule[selection], -jnp.inf)
-    scores_on_ties = jnp.where(jnp.asarray(selection) == SELECTIONS.index("shallowest"), -count, count)
+    scores = jnp.where(tree.active, scores_by_rule[rule], -jnp.inf)
+    scores_on_ties = jnp.where(jnp.asarray(rule) == SELECTIONS.index("shallowest"), -count, count)
     return jnp.argmax(jnp.where(scores == jnp.max(scores), scores_on_ties, -jnp.inf)).astype(jnp.int32)
 
 
@@ -91,6 +95,7 @@ def _slot(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Inf
     # Kahan's sum, because 2e5 terms in float32 would lose the differences from the bounds.
     term = discretization - state.rest
     total = state.discretization + term
+    rest = (total - state.discretization) - term
     num_active = jnp.sum(tree.active, dtype=jnp.int32)
     info = Info(
         row=row,
@@ -102,5 +107,4 @@ def _slot(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Inf
         cumulative_discretization=total,
         left_out=tree.left_out,
     )
-    remainder = (total - state.discretization) - term
-    return state._replace(tree=tree, discretization=total, rest=remainder, round=state.round + 1), info
+    return state._replace(tree=tree, discretization=total, rest=rest, round=state.round + 1), info

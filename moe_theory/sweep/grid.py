@@ -19,7 +19,7 @@ PADDED = "max_experts"  # this size is by default the largest number of experts
 
 class GridAxis(NamedTuple):
     name: str
-    columns: Mapping[str, tuple[Value, ...]]  # of equal length
+    columns: Mapping[str, tuple[Value, ...]]  # one, or several of equal length that vary together
 
     @property
     def num_values(self) -> int:
@@ -27,14 +27,16 @@ class GridAxis(NamedTuple):
 
     @property
     def rows(self) -> list[tuple[tuple[str, Value], ...]]:
-        return [tuple(zip(self.columns, row, strict=True)) for row in zip(*self.columns.values(), strict=True)]
+        """The settings along the axis, such as [(("a", 1), ("b", 3)), (("a", 2), ("b", 4))]."""
+        rows = zip(*self.columns.values(), strict=True)
+        return [tuple(zip(self.columns, values, strict=True)) for values in rows]
 
 
 class SweepCell(NamedTuple):
     settings: Mapping[str, Value]  # values on the axes, by column
     reading: str
     dims: Any  # the system's static sizes
-    choices: Mapping[str, str]  # all static choices by name
+    choices: Mapping[str, str]  # the name of the choice for every static part, such as {"router": "linear"}
     params: Any  # the system's Params, in Python numbers
 
 
@@ -58,17 +60,18 @@ def build_grid(axes: Sequence[GridAxis], fixed: Mapping[str, Any], system: Sweep
         fixed: values by name, including the reading unless it is an axis.
     """
     columns = dict(itertools.chain.from_iterable(axis.columns.items() for axis in axes))
-    readings = {name: reading.params()._asdict() for name, reading in system.readings.items()}
+    params_by_reading = {name: reading.params()._asdict() for name, reading in system.readings.items()}
     default_dims = dict(system.default_dims)
-    if PADDED in system.sizes and "num_experts" in system.parameters and PADDED not in {*columns, *fixed}:
+    is_padded = PADDED in system.sizes and "num_experts" in system.parameters
+    if is_padded and PADDED not in {*columns, *fixed}:
         if "num_experts" in columns:
             experts = columns["num_experts"]
         elif "num_experts" in fixed:
             experts = [fixed["num_experts"]]
         else:
             names = columns.get(READING) or [fixed[READING]]
-            experts = [readings[str(name)]["num_experts"] for name in names]
-        default_dims[PADDED] = min(max(1, *experts), LARGEST_SIZE)
+            experts = [params_by_reading[str(name)]["num_experts"] for name in names]
+        default_dims[PADDED] = min(max(1, *experts), LARGEST_SIZE)  # `check` refuses other numbers of experts
     first_choices = {kind: next(iter(names)) for kind, names in system.choices.items()}
     fixed_choices = {**first_choices, **_selected(fixed, system.choices)}
     all_dims: dict[tuple, Any] = {}  # shared by cells of the same sizes
@@ -84,12 +87,12 @@ def build_grid(axes: Sequence[GridAxis], fixed: Mapping[str, Any], system: Sweep
             try:
                 if key not in all_dims:
                     all_dims[key] = system.dims(**sizes)
-                params = system.params(**{**readings[reading], **_selected(values, system.parameters)})
+                params = system.params(**{**params_by_reading[reading], **_selected(values, system.parameters)})
                 system.check(all_dims[key], params)
             except MoeTheoryError as error:
                 cell = ", ".join(f"{name}={text_of(value)}" for name, value in settings.items())
                 raise type(error)(f"in the cell {cell}: {error}" if cell else str(error), error.argument) from None
-            # Cells with the same choices share them, because there may be a million cells.
+            # If no axis varies a choice, all cells share one mapping, because there may be a million cells.
             all_choices = {**fixed_choices, **choices} if choices else fixed_choices
             cells.append(SweepCell(settings, reading, all_dims[key], all_choices, params))
     return Grid(tuple(axes), tuple(cells))

@@ -2,33 +2,38 @@
 
 import dataclasses
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from moe_theory.continual import experiments, interventions
 from moe_theory.continual.statements.setting import statement
 from moe_theory.runs import Run
+from moe_theory.verification.claim import Experiment, Selection
 from moe_theory.verification.statement import bound, ordering, probability
 
 MOE_SIZES = (5, 10, 20)
 BY_SIZE = tuple(f"M = {size}" for size in MOE_SIZES)
-TERMINATED, ENDLESS = ([experiments.cell_name(size, terminate) for size in MOE_SIZES] for terminate in (True, False))
-BOTH, AGAINST_ONE, BLIND_AGAINST_ONE = (
-    dataclasses.replace(runs.together(*TERMINATED, *others), labels=BY_SIZE)
-    for runs, others in (
-        (experiments.FIGURE_2, ENDLESS),
-        (experiments.FIGURE_2, [experiments.SINGLE]),
-        (interventions.FIGURE_2_BLIND, [experiments.SINGLE]),
-    )
-)
+TERMINATED = [experiments.cell_name(size) for size in MOE_SIZES]
+ENDLESS = [experiments.cell_name(size, terminate=False) for size in MOE_SIZES]
+
+
+def terminated_and(others: Sequence[str], experiment: Experiment = experiments.FIGURE_2) -> Selection:
+    """Return the runs of all sizes with termination, then those of other cells."""
+    return dataclasses.replace(experiment.together(*TERMINATED, *others), labels=BY_SIZE)
+
+
+TERMINATED_AND_ENDLESS = terminated_and(ENDLESS)
+AGAINST_ONE = terminated_and([experiments.SINGLE])
+BLIND_AGAINST_ONE = terminated_and([experiments.SINGLE], interventions.FIGURE_2_BLIND)
 TEN_AND_TWENTY = experiments.FIGURE_2.together(experiments.cell_name(10), experiments.cell_name(20))
 BLIND_TEN_AND_TWENTY = interventions.FIGURE_2_BLIND.together(experiments.cell_name(10), experiments.cell_name(20))
 LONG_SIGNALS = interventions.FIGURE_2_LONG.together(experiments.cell_name(10), experiments.cell_name(20))
 METRICS = ("forgetting", "generalization_error")
-BOTH_METRICS = ["forgetting", "generalization error"]
-FORGETTING, ERROR = map(experiments.final, METRICS)
-ALMOST_ZERO = 0.05  # share of a single expert's error, our reading of "almost zero"
+METRIC_LABELS = ["forgetting", "generalization error"]
+FINAL_FORGETTING = experiments.final("forgetting")
+FINAL_ERROR = experiments.final("generalization_error")
+ALMOST_ZERO = 0.05  # our reading of "almost zero": share of one expert's error, or of the task gap
 
 RISE = statement("figure-2-rise", module=__name__)
 ZERO = statement("figure-2-almost-zero", module=__name__)
@@ -48,6 +53,7 @@ def in_first_runs(measure: Measure) -> Callable[..., np.ndarray]:
 
 
 def in_other_runs(measure: Measure) -> Callable[..., np.ndarray]:
+    """Return a measure of the other runs: one component for each size, or one for a single expert."""
     return lambda *runs: np.stack([measure(run) for run in runs[len(MOE_SIZES) :]])
 
 
@@ -75,31 +81,42 @@ def both_metrics_at(round: int) -> Measure:
 
 def excess_error(run) -> np.ndarray:
     error = experiments.metric("generalization_error")(run)
-    return (error - error[-1]).T.mean(axis=1)
+    return (error - error[-1]).T.mean(axis=1)  # over rounds. The transposition decides the order of the sum
 
 
-below_explored = ordering(below=both_metrics_at(40))  # T1 of M = 20
+# A claim such as `RISE.figure(id, runs, criterion)(measure)` says that the measure meets the criterion.
+below_end_of_exploration = ordering(below=both_metrics_at(40))  # T1, the end of exploration with M = 20
 early = both_metrics_at(10)
 at_end = both_metrics_at(experiments.FIGURE_2.num_rounds)
-RISE.figure("figure-2.rise", experiments.JUST_EXPLORED.at(experiments.MANY), below_explored, labels=BOTH_METRICS)(early)
-RISE.competitor(
-    "figure-2.rise-blind", interventions.JUST_EXPLORED_BLIND.at(experiments.MANY), below_explored, labels=BOTH_METRICS
+RISE.figure(
+    "figure-2.rise", experiments.JUST_EXPLORED.at(experiments.MANY), below_end_of_exploration, labels=METRIC_LABELS
 )(early)
-RISE.figure("figure-2.fall", experiments.FIGURE_2.at(experiments.MANY), below_explored, labels=BOTH_METRICS)(at_end)
 RISE.competitor(
-    "figure-2.fall-blind", interventions.FIGURE_2_BLIND.at(experiments.MANY), below_explored, labels=BOTH_METRICS
+    "figure-2.rise-blind",
+    interventions.JUST_EXPLORED_BLIND.at(experiments.MANY),
+    below_end_of_exploration,
+    labels=METRIC_LABELS,
+)(early)
+RISE.figure("figure-2.fall", experiments.FIGURE_2.at(experiments.MANY), below_end_of_exploration, labels=METRIC_LABELS)(
+    at_end
+)
+RISE.competitor(
+    "figure-2.fall-blind",
+    interventions.FIGURE_2_BLIND.at(experiments.MANY),
+    below_end_of_exploration,
+    labels=METRIC_LABELS,
 )(at_end)
-forgetting_of_first = in_first_runs(FORGETTING)
-error_of_first = in_first_runs(ERROR)
-less_forgetting = ordering(below=in_other_runs(FORGETTING))
-less_error = ordering(below=in_other_runs(ERROR))
-WORSE.figure("figure-2.termination-forgetting", BOTH, less_forgetting)(forgetting_of_first)
-WORSE.figure("figure-2.termination-generalization", BOTH, less_error)(error_of_first)
-for ending, name in (("forgetting", "forgetting"), ("generalization", "generalization_error")):
+forgetting_of_first = in_first_runs(FINAL_FORGETTING)
+error_of_first = in_first_runs(FINAL_ERROR)
+less_forgetting = ordering(below=in_other_runs(FINAL_FORGETTING))
+less_error = ordering(below=in_other_runs(FINAL_ERROR))
+WORSE.figure("figure-2.termination-forgetting", TERMINATED_AND_ENDLESS, less_forgetting)(forgetting_of_first)
+WORSE.figure("figure-2.termination-generalization", TERMINATED_AND_ENDLESS, less_error)(error_of_first)
+for suffix, name in (("forgetting", "forgetting"), ("generalization", "generalization_error")):
     smaller_swing = ordering(below=in_other_runs(swing(name)))
-    SWINGS.literal(f"figure-2.oscillation-{ending}", BOTH, smaller_swing)(in_first_runs(swing(name)))
+    SWINGS.literal(f"figure-2.oscillation-{suffix}", TERMINATED_AND_ENDLESS, smaller_swing)(in_first_runs(swing(name)))
 smaller_move = ordering(below=in_other_runs(mean_move))
-MISROUTING.figure("figure-2.misrouting", BOTH, smaller_move)(in_first_runs(mean_move))
+MISROUTING.figure("figure-2.misrouting", TERMINATED_AND_ENDLESS, smaller_move)(in_first_runs(mean_move))
 AGAINST_SINGLE.competitor("figure-2.blind-forgetting", BLIND_AGAINST_ONE, less_forgetting)(forgetting_of_first)
 AGAINST_SINGLE.competitor("figure-2.blind-generalization", BLIND_AGAINST_ONE, less_error)(error_of_first)
 AGAINST_SINGLE.figure("figure-2.moe-forgetting", AGAINST_ONE, less_forgetting)(forgetting_of_first)
@@ -109,14 +126,14 @@ AGAINST_SINGLE.figure("figure-2.moe-generalization", AGAINST_ONE, less_error)(er
 def largest_tolerated(*runs) -> np.ndarray:
     single = runs[-1]
     largest = np.stack([ALMOST_ZERO * experiments.final(name)(single) for name in METRICS])
-    return np.repeat(largest, len(MOE_SIZES), axis=0)
+    return np.repeat(largest, len(MOE_SIZES), axis=0)  # in the order of `both_final`
 
 
 @ZERO.literal(
     "figure-2.almost-zero",
     AGAINST_ONE,
     bound(at_most=largest_tolerated),
-    labels=[f"{name}, M = {size}" for name, size in itertools.product(BOTH_METRICS, MOE_SIZES)],
+    labels=[f"{name}, M = {size}" for name, size in itertools.product(METRIC_LABELS, MOE_SIZES)],
 )
 def both_final(*runs) -> np.ndarray:
     pairs = itertools.product(METRICS, runs[: len(MOE_SIZES)])
@@ -124,7 +141,7 @@ def both_final(*runs) -> np.ndarray:
 
 
 def ends_near_zero(*runs) -> np.ndarray:
-    return np.stack([ERROR(run) <= ALMOST_ZERO * experiments.task_gap(run) for run in runs])
+    return np.stack([FINAL_ERROR(run) <= ALMOST_ZERO * experiments.task_gap(run) for run in runs])
 
 
 ZERO.ours(
@@ -145,21 +162,21 @@ SLOWER.figure("figure-2.more-experts-slower", TEN_AND_TWENTY, slower, labels=["m
 
 
 def error_of_fewer(fewer, more) -> np.ndarray:
-    return ERROR(fewer)
+    return FINAL_ERROR(fewer)
 
 
-no_worse = bound(at_most=lambda fewer, more: ERROR(more), margin=0.05)
-AT_END = experiments.at_rounds(experiments.FIGURE_2.num_rounds)
+no_worse = bound(at_most=lambda fewer, more: FINAL_ERROR(more), margin=0.05)  # relative
+END_LABELS = experiments.at_rounds(experiments.FIGURE_2.num_rounds)
 NO_BETTER.competitor(
     "figure-2.more-experts-no-better-below",
     interventions.FIGURE_2_BELOW.together(experiments.SINGLE, experiments.FEW),
     no_worse,
-    labels=AT_END,
+    labels=END_LABELS,
 )(error_of_fewer)
 NO_BETTER.literal(
     "figure-2.more-experts-just-above",
     interventions.FIGURE_2_ABOVE.together(*map(experiments.cell_name, interventions.JUST_ABOVE)),
     no_worse,
-    labels=AT_END,
+    labels=END_LABELS,
 )(error_of_fewer)
-NO_BETTER.figure("figure-2.more-experts-no-better", TEN_AND_TWENTY, no_worse, labels=AT_END)(error_of_fewer)
+NO_BETTER.figure("figure-2.more-experts-no-better", TEN_AND_TWENTY, no_worse, labels=END_LABELS)(error_of_fewer)

@@ -17,7 +17,10 @@ from moe_theory.runs import Cell
 EXPERTS = (10, 20, 30, 40, 50, 70, 90, 120)  # multiples of N: M / N is whole
 DIMS = figure_3_dims(EXPERTS[-1])
 ALL_DELAYS = ("min_transfer_delay", "max_transfer_delay", "min_execution_delay", "max_execution_delay")
-DELAYS: dict[str, dict[str, int]] = {"Fig. 3": {}, "all d_u": dict.fromkeys(ALL_DELAYS, MAX_DELAY // 2)}
+DELAYS: dict[str, dict[str, int]] = {
+    "Fig. 3": {},
+    "all d_u": dict.fromkeys(ALL_DELAYS, MAX_DELAY // 2),
+}  # the sum is d_u
 TITLES = {
     "Fig. 3": "(a) delays of Fig. 3, uniform on 0..5 + 1..5",
     "all d_u": f"(b) worst case, every delay $d_u$ = {MAX_DELAY}",
@@ -33,7 +36,7 @@ THEORY = {
     "unserved": (roles.PRINTED_TOO, "$M/N$ specialists, all busy"),
     "unserved_random": (roles.RIGHT, "Binomial($M$, 1/$N$) specialists, all busy"),
 }
-UNSEEN = roles.HALF_ENDED(markersize=5, clip_on=False)
+UNSEEN = roles.ArtistStyle(marker="v", markersize=5, linestyle="none", clip_on=False)
 observe = fields(
     none_idle=lambda state, info: ~info.specialist_idle,
     none_exists=lambda state, info: ~info.specialist_exists,
@@ -51,7 +54,7 @@ def compute(setup: plot.Setup) -> xr.Dataset:
             num_rounds=length,
             record_every=1,
             observe=observe,
-            keep=second_half,
+            keep=second_half,  # positions of recorded rounds
         )
         for (law, delays), number in itertools.product(DELAYS.items(), EXPERTS)
     )
@@ -72,13 +75,13 @@ def _cell_name(law: str, num_experts: int) -> str:
 
 
 def predict(name: str, num_experts: int) -> float:
-    """Return theory's values for M servers, with M/N or Binomial(M, 1/N) specialists per task type."""
+    """Return the value of one of `THEORY` for M servers."""
     num_tasks = DIMS.num_tasks
     if name == "tail":
         return theory.tail(MAX_DELAY, num_tasks, num_experts / num_tasks)
     if name == "unserved":
         return corrected.unserved(MAX_DELAY, num_tasks, num_experts / num_tasks)
-    counts = np.arange(num_experts + 1)
+    counts = np.arange(num_experts + 1)  # of specialists, for "unserved_random"
     weights = stats.binom.pmf(counts, num_experts, 1 / num_tasks)
     chances = [corrected.unserved(MAX_DELAY, num_tasks, int(count)) for count in counts]
     return float(weights @ chances)
