@@ -32,7 +32,8 @@ from moe_theory.verification.region import Choice, Order, Scale
 from moe_theory.verification.statement import limit_probability, probability
 
 FAILURE = 0.05  # delta: the largest value allowed for a probability that the paper calls delta or o(1)
-LIKELY, UNLIKELY = (limit_probability(to=limit, margin=FAILURE) for limit in (1, 0))
+LIKELY = limit_probability(to=1, margin=FAILURE)
+UNLIKELY = limit_probability(to=0, margin=FAILURE)
 RARELY = probability(at_most=FAILURE)
 
 
@@ -181,12 +182,15 @@ def stage_rounds(params: Params, power: float = 0.0) -> int:
 
 # Algorithm 1 leaves these parameters and its sizes open. alpha and Gamma are O() of powers of sigma_0, and strengths
 # are bounded. The noise is arbitrary, in units of sigma_0, or of signals' entries if it is the same for all sigma_0.
-FREE_ALPHA, FREE_GAMMA = (
-    Order(name, recorded=ORDERS[name][1], least=ORDERS[name][1], most=most)
-    for name, most in {"balance_weight": 1.5, "termination_threshold": 3.0}.items()
-)
+def _free_order(name: str, most: float) -> Order:
+    _, recorded = ORDERS[name]
+    return Order(name, recorded=recorded, least=recorded, most=most)
+
+
+FREE_ALPHA = _free_order("balance_weight", most=1.5)
+FREE_GAMMA = _free_order("termination_threshold", most=3.0)
 # The step size eta is also O(), and decides T1. It is a free parameter where runs can be long enough.
-FREE_ETA = Order("learning_rate", recorded=ORDERS["learning_rate"][1], least=ORDERS["learning_rate"][1], most=0.75)
+FREE_ETA = _free_order("learning_rate", most=0.75)
 FREE_NOISE = Scale("noise_scale", low=0.01, high=1.0, of="truth_scale")
 FREE_BETA = Scale("min_strength", low=0.0, high=1.0)
 FREE_LEVEL = Scale("noise_scale", low=0.001, high=0.3)
@@ -265,9 +269,16 @@ ROUTER_GRID = Experiment(
     observe=observe_info,
     replicates=8192,
 )
-BY_SCALE, BY_SCALE_FEWER, BY_SCALE_QUIET, BY_SCALE_NEAR = (
-    ROUTER_GRID.over({router_cell(scale, variant): scale for scale in ROUTER_SCALES}) for variant in _ROUTER_VARIANTS
-)
+
+
+def _by_scale(variant: str) -> Selection:
+    return ROUTER_GRID.over({router_cell(scale, variant): scale for scale in ROUTER_SCALES})
+
+
+BY_SCALE = _by_scale("")
+BY_SCALE_FEWER = _by_scale("M < N")
+BY_SCALE_QUIET = _by_scale("small noise")
+BY_SCALE_NEAR = _by_scale("near signals")
 BY_RATE = ROUTER_GRID.over({router_rate_cell(rate): rate for rate in ROUTER_RATES})
 
 _PERTURBATIONS = {"": {}, UNIFORM: {"perturbation_scale": UNIFORM_PERTURBATION}}
@@ -284,10 +295,14 @@ ROUTER_EXPERT_GRID = Experiment(
     observe=observe_info,
     replicates=8192,
 )
-BY_EXPERTS, BY_EXPERTS_BLIND = (
-    ROUTER_EXPERT_GRID.over({router_experts_cell(number, variant): number for number in ROUTER_EXPERTS})
-    for variant in ("", UNIFORM)
-)
+
+
+def _by_experts(variant: str) -> Selection:
+    return ROUTER_EXPERT_GRID.over({router_experts_cell(number, variant): number for number in ROUTER_EXPERTS})
+
+
+BY_EXPERTS = _by_experts("")
+BY_EXPERTS_BLIND = _by_experts(UNIFORM)
 
 # A grid towards small sigma_0 for the O() statements of Lemma 12 to Proposition 3, with step sizes as in Algorithm 1.
 # At Fig. 2's sigma_0 they are Fig. 2's. In every reading signals keep entries of order 1, and the ratio of noise to
@@ -334,10 +349,8 @@ def _specialization_cells(*scales: float, terminate: bool) -> dict[str, Override
     }
 
 
-MANY_CELLS, FEW_CELLS = (
-    {specialization_cell(number, scale): scale for scale in SPECIALIZATION_SCALES}
-    for number in (MANY_EXPERTS, FEW_EXPERTS)
-)
+MANY_CELLS = {specialization_cell(MANY_EXPERTS, scale): scale for scale in SPECIALIZATION_SCALES}
+FEW_CELLS = {specialization_cell(FEW_EXPERTS, scale): scale for scale in SPECIALIZATION_SCALES}
 MANY_SMALLEST = tuple(MANY_CELLS)[:1]
 FEW_SMALLEST = tuple(FEW_CELLS)[:1]
 MANY_LARGEST = tuple(MANY_CELLS)[-1:]
@@ -562,7 +575,8 @@ def _drive_cells(num_experts: int) -> dict[str, Overrides]:
     }
 
 
-DRIVES_MANY, DRIVES_FEW = (tuple(_drive_cells(number)) for number in (MANY_EXPERTS, FEW_EXPERTS))
+DRIVES_MANY = tuple(_drive_cells(MANY_EXPERTS))
+DRIVES_FEW = tuple(_drive_cells(FEW_EXPERTS))
 DRIVE_GRID = Experiment(
     name="drive-grid",
     dims=SPECIALIZATION_DIMS,

@@ -155,7 +155,8 @@ EXPECTED_COSTS = dataclasses.replace(
     system=diagnostics.system_with_expected_costs(experiments.FEW_SAMPLES_DIMS),
 )
 
-LIMIT, ENDLESS = (selection.experiment for selection in (experiments.LIMIT_MANY, experiments.ENDLESS_MANY))
+LIMIT = experiments.LIMIT_MANY.experiment
+ENDLESS = experiments.ENDLESS_MANY.experiment
 ALL_APART = apart(diagnostics.system_with_tally(LIMIT.dims))
 QUIET_MANY, QUIET_FEW = over_limit(variant(LIMIT, "limit-quiet", small_alpha))
 APART_MANY, APART_FEW = over_limit(variant(LIMIT, "limit-apart", system=ALL_APART))
@@ -270,19 +271,15 @@ FIGURE_9_SHORT = variant(
     experiments.THRESHOLDS,
     replicates=131072,
 )
-GAUSSIAN, SORTED_LATER, BOTH = (
-    variant(
-        FIGURE_2,
-        f"figure-2-{name}",
-        lambda scale: AS_DEFAULT,
-        (experiments.FEW,),
-        system=system(FIGURE_2_DIMS, **parts),
-    )
-    for name, parts in {
-        "gaussian": {"stream": without_signal},
-        "sorted-later": {"router": by_kind_past_exploration},
-        "sorted-gaussian": {"router": by_kind_past_exploration, "stream": without_signal},
-    }.items()
-)
+
+
+def _figure_2_with(name: str, **parts: Any) -> Experiment:
+    """Return Fig. 2's experiment with M = 5 experts and other parts of the algorithm."""
+    return variant(FIGURE_2, name, lambda scale: AS_DEFAULT, (experiments.FEW,), system=system(FIGURE_2_DIMS, **parts))
+
+
+GAUSSIAN = _figure_2_with("figure-2-gaussian", stream=without_signal)
+SORTED_LATER = _figure_2_with("figure-2-sorted-later", router=by_kind_past_exploration)
+BOTH = _figure_2_with("figure-2-sorted-gaussian", router=by_kind_past_exploration, stream=without_signal)
 ROUTER_CELLS = {experiments.router_cell(scale): scale for scale in experiments.ROUTER_SCALES}
 QUIET_BY_SCALE = variant(experiments.ROUTER_GRID, "router-grid-quiet", small_alpha, ROUTER_CELLS).over(ROUTER_CELLS)

@@ -15,6 +15,7 @@ from moe_theory.core.tasks import Pool, truth_deviation
 from moe_theory.edge import corrected, delays, policies, theory
 from moe_theory.edge.algorithm import Info, State, generalization_error, generalization_error_flushed, system
 from moe_theory.edge.params import CLUSTER_SPREAD, FIGURE_3_FEATURES, ORTHOGONAL, PROPORTIONAL, SIGMA_0, Dims, Params
+from moe_theory.edge.policies import Policy
 from moe_theory.runs import Cell, Run, run_cells
 from moe_theory.verification.claim import Experiment, Measured, Overrides, SettingValues
 from moe_theory.verification.ranges import ranged
@@ -127,15 +128,15 @@ ADAPTIVE = Experiment(
     replicates=512,
     record_every=100,
 )
-# The last has a router that ignores its input.
-NEAREST, FASTEST, BLIND = (
-    dataclasses.replace(ADAPTIVE, name=name, system=system(FIGURE_3_DIMS, policy), observe=observe_errors)
-    for name, policy in {
-        "figure-3-nearest": policies.nearest,
-        "figure-3-fastest": policies.fastest,
-        "figure-3-blind": policies.uniform,
-    }.items()
-)
+
+
+def _figure_3_with(name: str, policy: Policy) -> Experiment:
+    return dataclasses.replace(ADAPTIVE, name=name, system=system(FIGURE_3_DIMS, policy), observe=observe_errors)
+
+
+NEAREST = _figure_3_with("figure-3-nearest", policies.nearest)
+FASTEST = _figure_3_with("figure-3-fastest", policies.fastest)
+BLIND = _figure_3_with("figure-3-blind", policies.uniform)  # a router that ignores its input
 LONG = Experiment(
     name="figure-3-long",
     dims=figure_3_dims(50),
@@ -306,9 +307,8 @@ SERVER_LIMIT = dataclasses.replace(
     # Without padding.
     systems={cell_name(number): system(small_dims(number, num_features=8, num_samples=5)) for number in SERVERS},
 )
-BY_SCALE, BY_SCALE_QUIET = (
-    runs.over({name: cell["truth_scale"] for name, cell in runs.cells.items()}) for runs in (LIMIT, QUIET_LIMIT)
-)
+BY_SCALE = LIMIT.over({name: cell["truth_scale"] for name, cell in LIMIT.cells.items()})
+BY_SCALE_QUIET = QUIET_LIMIT.over({name: cell["truth_scale"] for name, cell in QUIET_LIMIT.cells.items()})
 BY_RATE = RATE_LIMIT.over({name: cell["learning_rate"] for name, cell in RATE_LIMIT.cells.items()})
 BY_SERVERS = SERVER_LIMIT.over("num_experts")
 

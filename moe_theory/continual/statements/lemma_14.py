@@ -6,7 +6,8 @@ from moe_theory.continual import experiments
 from moe_theory.continual.statements.setting import FEWER_EXPERTS, MORE_EXPERTS, statement
 from moe_theory.verification.statement import rate
 
-MANY, FEW = (experiments.NO_TERMINATION.over(cells) for cells in (experiments.MANY_CELLS, experiments.FEW_CELLS))
+MANY = experiments.NO_TERMINATION.over(experiments.MANY_CELLS)
+FEW = experiments.NO_TERMINATION.over(experiments.FEW_CELLS)
 
 LEMMA_14 = statement("lemma-14", module=__name__)
 

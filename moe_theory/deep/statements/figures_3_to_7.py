@@ -8,6 +8,7 @@ from moe_theory.deep import experiments
 from moe_theory.deep.presets import STRONG, WEAK, expert_cell
 from moe_theory.deep.statements.setting import statement
 from moe_theory.verification import Experiment
+from moe_theory.verification.claim import Selection
 
 
 class Figure(NamedTuple):
@@ -62,10 +63,16 @@ FIGURE_3 = STATEMENTS["figure-3-transfer"]
 DRIVE_EXPERTS = 4
 NECESSARY = 1.25  # our reading of "poor performance" is an error that is larger by 25 %
 HARMLESS = 1.1  # our reading of its absence is an error that is larger by at most 10 %
-AT_WEAK, AT_STRONG = (
-    experiments.DRIVE.together(*(expert_cell(DRIVE_EXPERTS, terminate, scale) for terminate in (False, True)))
-    for scale in (WEAK, STRONG)
-)
+
+
+def endless_and_ended(scale: float) -> Selection:
+    endless = expert_cell(DRIVE_EXPERTS, terminate=False, gate_scale=scale)
+    ended = expert_cell(DRIVE_EXPERTS, terminate=True, gate_scale=scale)
+    return experiments.DRIVE.together(endless, ended)
+
+
+AT_WEAK = endless_and_ended(WEAK)
+AT_STRONG = endless_and_ended(STRONG)
 LABEL = [f"M = {DRIVE_EXPERTS}"]
 
 
