@@ -18,19 +18,8 @@ from moe_theory.cli.output import EXITS, FAILED, UNREAD, brief, discard, refuse,
 from moe_theory.core.errors import DeclarationError, MoeTheoryError, OutputError
 from moe_theory.core.papers import declared_commands, import_command, parsed_source
 
-_COMMANDS = (  # commands of this package. "sweep show" is `show` in sweep.py
-    "statements",
-    "why",
-    "figures",
-    "verify",
-    "challenge",
-    "explore",
-    "report",
-    "record",
-    "new",
-    "sweep",
-    "sweep show",
-)
+_ONE_WORD = "statements why figures verify challenge explore report record new sweep".split()
+_COMMANDS = (*_ONE_WORD, "sweep show")  # commands of this package. The last is `show` in sweep.py
 ABOUT = """Test the theorems of Mixture-of-Experts papers by simulation, exact computation
 and proof."""
 COMPLETION = "_MOE_THEORY_COMPLETE"  # variable with which a shell requests completions

@@ -147,6 +147,10 @@ HISTORY = Experiment(
     observe=observe_moves,
     replicates=4096,
 )
+ONE_SAMPLE_DIMS = dataclasses.replace(FEW_DIMS, num_samples=1)
+HISTORY_ONE_SAMPLE = dataclasses.replace(
+    HISTORY, name="history-one-sample", dims=ONE_SAMPLE_DIMS, system=system(ONE_SAMPLE_DIMS)
+)
 
 # Here a move's cost reveals most about the features: there is one sample besides the signal, and gates are large.
 FEW_SAMPLES_DIMS = Dims(12, num_tasks=6, num_features=10, num_samples=2)

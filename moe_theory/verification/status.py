@@ -12,11 +12,11 @@ Under one reading, the deciding claims are `charitable` and `figure`. The status
 
 If a statement has only `literal` claims, it is false if all of them are REFUTED, and open if only some are. Other
 roles, and counterexamples that do not refute, decide nothing. A reading that violates the hypotheses of all deciding
-claims gives no status, and readings that disagree give separate statuses. A statement without deciding claims is not
-testable if computation cannot decide it, and otherwise open. Both need a declared reason.
+claims gives no status, and readings that disagree give separate statuses. A statement without deciding claims and
+without a disproof is not testable if computation cannot decide it, and otherwise open. Both need a declared reason.
 
-A statement with a `disproof` is false unless a clause restores it, and amended if one does. This holds even if its
-claims are undecided, and without a clause also under untested readings.
+A statement with a `disproof` is false unless a clause restores it, and amended if one does. This holds even if it has
+no claims or its claims are undecided, and without a clause also under untested readings.
 
 A search extends the status to the free parameters. A statement that holds at the recorded setting but fails elsewhere
 is amended if a declared or found clause excludes all failures, and otherwise false. A statement that is false at the
@@ -108,7 +108,7 @@ class Judged:
         if not findings:
             if self.broken and not (self.statement.untestable or self.statement.undecided):
                 return None
-            return Finding(_status_without_claims(self.statement))
+            return _with_proof(self.statement, Finding(_status_without_claims(self.statement)))
         if len({finding.status for finding in findings}) > 1:
             return None
         evidence = {finding.known for finding in findings}
@@ -170,13 +170,7 @@ def find(
     finding = _with_disproof(statement, finding)
     if finding is None:
         return None
-    proof = None
-    if finding.status is StatementStatus.FALSE:
-        proof = statement.disproof
-    elif finding.status in {*_TRUE, StatementStatus.VACUOUS}:
-        proof = statement.proof
-    if proof is not None:
-        finding = dataclasses.replace(finding, known=CAVEATED if proof.caveat else PROVED)
+    finding = _with_proof(statement, finding)
     cause = _cause(statement, verdicts) if finding.status is StatementStatus.FALSE else None
     return dataclasses.replace(finding, judged=tuple(verdicts), cause=cause)
 
@@ -193,7 +187,20 @@ def _with_disproof(statement: Statement, finding: Finding | None) -> Finding | N
     return dataclasses.replace(finding, status=status)
 
 
+def _with_proof(statement: Statement, finding: Finding) -> Finding:
+    proof = None
+    if finding.status is StatementStatus.FALSE:
+        proof = statement.disproof
+    elif finding.status in {*_TRUE, StatementStatus.VACUOUS}:
+        proof = statement.proof
+    if proof is None:
+        return finding
+    return dataclasses.replace(finding, known=CAVEATED if proof.caveat else PROVED)
+
+
 def _status_without_claims(statement: Statement) -> StatementStatus:
+    if statement.disproof and not deciding(statement):
+        return StatementStatus.AMENDED if statement.amendment else StatementStatus.FALSE
     if statement.untestable:
         return StatementStatus.NOT_TESTABLE
     if statement.undecided:

@@ -61,6 +61,11 @@ def second_half(run, name: str) -> np.ndarray:
     return getattr(run.records, name)[run.rounds > experiments.FIGURE_2.num_rounds // 2].astype(np.float64)
 
 
+def value_range(name: str) -> Measure:
+    """Return the measure of a metric's largest minus smallest value in the second half."""
+    return lambda run: np.ptp(second_half(run, name), axis=0)
+
+
 def swing(name: str) -> Measure:
     """Return the measure of a metric's absolute changes in the second half, minus its net change there."""
 
@@ -113,6 +118,8 @@ less_error = ordering(below=in_other_runs(FINAL_ERROR))
 WORSE.figure("figure-2.termination-forgetting", TERMINATED_AND_ENDLESS, less_forgetting)(forgetting_of_first)
 WORSE.figure("figure-2.termination-generalization", TERMINATED_AND_ENDLESS, less_error)(error_of_first)
 for suffix, name in (("forgetting", "forgetting"), ("generalization", "generalization_error")):
+    smaller_range = ordering(below=in_other_runs(value_range(name)))
+    SWINGS.figure(f"figure-2.range-{suffix}", TERMINATED_AND_ENDLESS, smaller_range)(in_first_runs(value_range(name)))
     smaller_swing = ordering(below=in_other_runs(swing(name)))
     SWINGS.literal(f"figure-2.oscillation-{suffix}", TERMINATED_AND_ENDLESS, smaller_swing)(in_first_runs(swing(name)))
 smaller_move = ordering(below=in_other_runs(mean_move))
@@ -141,10 +148,12 @@ def both_final(*runs) -> np.ndarray:
 
 
 def ends_near_zero(*runs) -> np.ndarray:
-    return np.stack([FINAL_ERROR(run) <= ALMOST_ZERO * experiments.task_gap(run) for run in runs])
+    larger_metric = [np.maximum(FINAL_FORGETTING(run), FINAL_ERROR(run)) for run in runs]
+    gaps = [experiments.task_gap(run) for run in runs]
+    return np.stack(larger_metric) <= ALMOST_ZERO * np.stack(gaps)
 
 
-ZERO.ours(
+ZERO.figure(
     "figure-2.almost-zero-median", experiments.FIGURE_2.together(*TERMINATED), probability(at_least=0.5), labels=BY_SIZE
 )(ends_near_zero)
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from moe_theory.continual.experiments import FEW, HISTORY, SINGLE, repeats_of, truth_length
+from moe_theory.continual.experiments import FEW, HISTORY, HISTORY_ONE_SAMPLE, SINGLE, repeats_of, truth_length
 from moe_theory.continual.statements.setting import statement
 from moe_theory.continual.theory import error_contraction
 from moe_theory.verification.statement import equality, identity
@@ -10,7 +10,8 @@ from moe_theory.verification.statement import equality, identity
 LEMMA_3 = statement("lemma-3", module=__name__)
 
 
-@LEMMA_3.charitable("lemma-3", HISTORY.at(FEW), identity(within=1e-3), labels=[FEW], instead="lemma-3.contraction")
+@LEMMA_3.charitable("lemma-3.one-sample", HISTORY_ONE_SAMPLE.at(FEW), identity(within=1e-3), labels=[FEW])
+@LEMMA_3.literal("lemma-3", HISTORY.at(FEW), identity(within=1e-3), labels=[FEW], instead="lemma-3.contraction")
 def largest_repeat_move(run) -> np.ndarray:
     largest = np.max(np.where(repeats_of(run), run.records.update_norm, 0), axis=0)
     return largest / truth_length(run)

@@ -34,7 +34,7 @@ def sparsity_grid() -> dict[str, np.ndarray]:
     return {**values, "pairs": pairs, "patterns": patterns, "samples": np.broadcast_to(samples, patterns.shape)}
 
 
-@EQUATION_22.charitable("equation-22.inversion", COMPUTED, EXACTLY)
+@EQUATION_22.step("equation-22.inversion", COMPUTED, EXACTLY)
 def inversion_error(run) -> np.ndarray:
     grid = sparsity_grid()
     mean = 2 * RADEMACHER
@@ -48,23 +48,3 @@ def inversion_error(run) -> np.ndarray:
 def binomial_excess(run) -> np.ndarray:
     grid = sparsity_grid()
     return alike(run, np.max(grid["binomial"] - grid["printed"]).clip(0))
-
-
-def largest_drop(largest_share: float) -> float:
-    """Return the largest relative fall of (22) from k - 1 to k, for k up to `largest_share` T."""
-    grid = sparsity_grid()
-    experts, active = grid["pairs"].T
-    before = grid["binomial"][:-1]
-    after = grid["binomial"][1:]
-    is_next = (experts[1:] == experts[:-1]) & (active[1:] <= largest_share * experts[1:])
-    return float(np.max(np.where(is_next[:, None, None], (before - after) / before, 0)))
-
-
-@EQUATION_22.ours("equation-22.grows-with-k", COMPUTED, EXACTLY, instead="equation-22.grows-to-half")
-def largest_drop_to_all(run) -> np.ndarray:
-    return alike(run, largest_drop(1))
-
-
-@EQUATION_22.ours("equation-22.grows-to-half", COMPUTED, EXACTLY)
-def largest_drop_to_half(run) -> np.ndarray:
-    return alike(run, largest_drop(0.5))

@@ -36,7 +36,7 @@ def is_beyond_half(run) -> np.ndarray:
     return is_beyond(run, "paired_gap", gaps_of(run) / 2)
 
 
-@LEMMA_7.charitable("lemma-7.as-printed", BY_CELLS, identity(within=0.0), labels=CELL_LABELS)
+@LEMMA_7.literal("lemma-7.as-printed", BY_CELLS, identity(within=0.0), labels=CELL_LABELS)
 def excess_as_printed(run) -> np.ndarray:
     return excess(weighted(run, "paired_gap"), is_beyond_half(run))
 

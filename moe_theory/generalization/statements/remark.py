@@ -39,7 +39,7 @@ def largest_fall(run) -> np.ndarray:
     return alike(run, largest_over_sizes(lambda term: -np.diff(term)))
 
 
-@TERM.literal("remark.factor-k", BY_ACTIVE, rate(at_least=1.0), instead="remark.factor-root-k")
+@TERM.ours("remark.factor-k", BY_ACTIVE, rate(at_least=1.0), instead="remark.factor-root-k")
 def term_of_few(run) -> np.ndarray:
     return alike(run, theory.sparsity_term(MANY, np.array(FEW_OF_MANY)))
 

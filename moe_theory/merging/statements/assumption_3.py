@@ -1,4 +1,4 @@
-"""Assumption 3, which holds by definition if a sign is corrected."""
+"""Assumption 3, the near-optimality dimension."""
 
 from moe_theory.merging.statements.setting import statement
 

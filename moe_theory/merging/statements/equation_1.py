@@ -1,4 +1,4 @@
-"""Problem (1). No run can show that it is hard."""
+"""Problem (1), and why it is hard."""
 
 from moe_theory.merging.statements.setting import statement
 
