@@ -34,7 +34,7 @@ PAPERS: dict[str, Request] = {  # all claims of each paper that fit
     "deep": Request(["deep.edge-figure-4.*", "deep.drive.*"], FEW),
 }
 
-FEW_FIGURES = [Drawing("edge.timeline", {"rounds": 300}), Drawing("merging.simplex", {"rounds": 200})]
+FEW_FIGURES = [Drawing("merging.simplex", {"rounds": 200})]
 FIGURES: dict[str, list[Drawing]] = {  # all others, by paper, as small as they are drawn without an error
     "continual": [
         Drawing("continual.figure-2", {"replicates": 8, "rounds": 200, "experts": [1, 5]}),
@@ -50,9 +50,7 @@ FIGURES: dict[str, list[Drawing]] = {  # all others, by paper, as small as they 
     ],
     "generalization": [
         Drawing("generalization.crossing", {"replicates": 4}),
-        Drawing("generalization.capacity", {"replicates": 4, "rounds": 50}),
         Drawing("generalization.sparsity", {}),
-        Drawing("generalization.tightness", {"replicates": 2, "rounds": 50}),
     ],
     "merging": [
         Drawing("merging.regret", {"replicates": 2, "rounds": 60}),

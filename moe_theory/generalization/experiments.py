@@ -13,7 +13,7 @@ from moe_theory.generalization import complexity, corrected, instances, theory
 from moe_theory.generalization.data import DIGITS, RANDOM_LABELS, TEACHER
 from moe_theory.generalization.model import LIPSCHITZ, Dims
 from moe_theory.generalization.training import best_experts, gap, system
-from moe_theory.runs import Cell, Progress, Run, run_cells
+from moe_theory.runs import Run
 from moe_theory.verification import Experiment
 from moe_theory.verification.claim import Overrides, Selection, SettingValues
 from moe_theory.verification.region import Size
@@ -277,24 +277,6 @@ def learned_gap(num_experts: int, num_samples: float, share: float = 1.0) -> flo
     """
     counts = np.array([num_samples / num_experts])  # in one cell. All cells are equal
     return float(num_experts * instances.ball_gap(counts, share**2 * counts[0], np.float64(num_samples)))
-
-
-def best_gaps(
-    settings: Mapping[str, tuple[Dims, Any]], num_steps: int, replicates: int, seed: int, progress: Progress, words: str
-) -> dict[str, Float[np.ndarray, " B"]]:
-    """Return lower estimates of the largest gap of a class: the best of its fits to random labels.
-
-    A fit is in the class, so its gap is at most the supremum. With |f| <= 1 the ramp loss is linear, and twice the gap
-    is (1/m) sum_i y_i f(x_i), a lower estimate of R_m(F).
-    """
-    cells = []
-    for name, (dims, params) in settings.items():
-        learning = params._replace(learning_rate=FIT_RATE)
-        run = system(dims, optimizer=best_experts)
-        cells.append(Cell(name, run, learning, num_steps, record_every=20, observe=gap))
-    width = max(1, min(8, replicates))  # chunks are padded, and there are few replicates
-    runs = run_cells(cells, replicates, seed=seed, width=width, progress=progress, what=words)
-    return {name: run.records.astype(np.float64).max(axis=0) for name, run in runs.items()}
 
 
 def theorem_1_at(params: Any, rademacher: float, router: str, num_features: int, least_natarajan: float = 0.0) -> float:

@@ -9,7 +9,7 @@ from scipy import stats
 
 from moe_theory import edge
 from moe_theory.edge import corrected, theory
-from moe_theory.edge.figures import FIGURES, availability, figure_3, phase, regimes, timeline
+from moe_theory.edge.figures import FIGURES, availability, figure_3, phase, regimes
 from moe_theory.plot import drives
 from moe_theory.plot.numbers import STRIDE
 from moe_theory.runs import Cell, run_cells
@@ -24,7 +24,7 @@ FIGURES |= {name: dataclasses.replace(FIGURES[name], experts=SERVERS, dims=DIMS)
 @pytest.fixture(scope="module", autouse=True)
 def small_networks():
     with pytest.MonkeyPatch.context() as patch:
-        for module in (phase, availability, timeline):
+        for module in (phase, availability):
             patch.setattr(module, "DIMS", DIMS)
         patch.setattr(phase, "EXPERTS", SERVERS)
         patch.setattr(phase, "DRIVES", (0.1, 5.0))
@@ -219,32 +219,6 @@ def test_availability_predicts_by_binomial_tails(data):
     np.testing.assert_allclose(here["unserved"], stats.binom.sf(1, 9, 1 / 2))
     busy = [stats.binom.pmf(count, 4, 1 / 2) * stats.binom.sf(count - 1, 9, 1 / 2) for count in range(5)]
     np.testing.assert_allclose(here["unserved_random"], sum(busy))
-
-
-def test_timeline_shows_no_server_with_two_tasks(data):
-    """A server's next task starts when its last is done: catches delays of other rounds or servers in other rows."""
-    here = data["timeline"]
-    for policy in timeline.SHOWN:
-        shown = here.sel(policy=policy)
-        for server in range(1, DIMS.max_experts + 1):
-            mine = shown.isel(round=shown.server.values == server)
-            starts = mine["round"].values
-            assert len({*mine.row.values}) <= 1
-            assert np.all(starts[1:] >= (starts + mine.delay.values)[:-1])
-    assert (here.kind.sel(policy="adaptive") == here.kind.sel(policy="nearest")).all()
-
-
-def test_timeline_counts_own_kinds(data):
-    """The share of tasks at a server of their kind, from a run of its own, by counting."""
-
-    tasks, servers, _ = run_directly(under("nearest"), 4, timeline.observe, 1).records
-    shares = []
-    for replicate in range(REPLICATES):
-        late = [(servers[t, replicate], tasks[t, replicate]) for t in range(NUM_ROUNDS // 2, NUM_ROUNDS)]
-        routed = [pair for pair in late if pair[0] >= 0]
-        most = [max(routed.count((server, kind)) for kind in range(2)) for server in range(4)]
-        shares.append(sum(most) / len(routed))
-    np.testing.assert_allclose(data["timeline"].own_kind.sel(policy="nearest"), np.mean(shares))
 
 
 @pytest.mark.parametrize(

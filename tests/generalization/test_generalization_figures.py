@@ -8,13 +8,8 @@ from matplotlib.figure import Figure
 from scipy import stats
 
 from moe_theory import generalization
-from moe_theory.generalization import experiments
-from moe_theory.generalization.figures import FIGURES, capacity, crossing, sparsity, tightness
-from moe_theory.generalization.instances import linear_router
-from moe_theory.generalization.model import Dims
-from moe_theory.generalization.training import best_experts, gap, system
+from moe_theory.generalization.figures import FIGURES, crossing, sparsity
 from moe_theory.report.plots import to_csv
-from moe_theory.runs import Cell, run_cells
 
 from .formulas import theorem_1
 
@@ -33,13 +28,6 @@ def small_classes():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(crossing, "CASES", CASES)
         patch.setattr(crossing, "LEAST_PADDED", 16)
-        patch.setattr(capacity, "DIMS", Dims(EXPERTS, FEATURES, SAMPLES))
-        patch.setattr(capacity, "ACTIVE", (1, 2, 4))
-        patch.setattr(capacity, "NORMS", (1.0, 16.0))
-        patch.setattr(tightness, "EXPERTS", (EXPERTS,))
-        patch.setattr(tightness, "ACTIVE", (1, 2, EXPERTS))
-        patch.setattr(tightness, "NUM_SAMPLES", SAMPLES)
-        patch.setattr(tightness, "NUM_FEATURES", FEATURES)
         yield
 
 
@@ -126,52 +114,7 @@ def test_sparsity_by_binomial_coefficients(reading, last):
     np.testing.assert_allclose(here.repaired.sel(active=3), expected)
 
 
-@pytest.mark.thorough
-def test_capacity_holds_both_capacities_in_units_of_one_expert(data):
-    """From runs of their own, each by itself: catches cells mixed up, another unit, the best of the wrong axis."""
-    dims, params = capacity.DIMS, READING.params(num_experts=EXPERTS, num_active=2, num_samples=SAMPLES)
-    cell = Cell("cell", linear_router(dims), params._replace(router_norm=16.0), 1)
-    info = run_cells([cell], capacity.INSTANCES * REPLICATES, seed=SEED)["cell"].records
-    here = data["capacity"].sel(norm=16.0, active=2)
-    np.testing.assert_allclose(here.fixed, info.routed.mean() / info.lone.mean(), rtol=1e-5)
-    np.testing.assert_allclose(here.fixed_theory, math.sqrt(EXPERTS * info.mean_square_gate.mean()), rtol=1e-5)
-    found = []
-    for norm in (1.0, 16.0):
-        trained = params._replace(router_norm=norm, learning_rate=experiments.FIT_RATE)
-        cell = Cell("cell", system(dims, optimizer=best_experts), trained, NUM_STEPS, 20, gap)
-        run = run_cells([cell], REPLICATES, seed=SEED, width=REPLICATES)["cell"]
-        found.append([max(run.records[:, index]) for index in range(REPLICATES)])
-    best = [2 * max(pair) / info.lone.mean() for pair in zip(*found, strict=True)]
-    np.testing.assert_allclose(here.learned, np.mean(best), rtol=1e-5)
-    np.testing.assert_allclose(here.learned_error, np.std(best, ddof=1) / math.sqrt(REPLICATES), rtol=1e-4)
-
-
-def test_inclusion_takes_the_best_of_the_classes_within():
-    """In a loop over all smaller norms; at k = 1 over all norms."""
-    gaps = np.random.default_rng(1).normal(size=(3, 2, 4))
-    best = capacity.by_inclusion(gaps)
-    for norm, place, index in np.ndindex(3, 2, 4):
-        within = range(3) if place == 0 else range(norm + 1)
-        assert best[norm, place, index] == max(gaps[other, place, index] for other in within)
-
-
-@pytest.mark.parametrize(("reading", "dimensions"), [("mask-dimension", (9, 9, 0)), ("router-dimension", (9, 9, 3))])
-def test_tightness_is_bound_over_gap(data, reading, dimensions):
-    """The reading decides d_N at k = T alone; the gap is that of training, which knows no reading."""
-    choice = generalization.reading(reading)
-    setup = tightness.picture.setup(choice, REPLICATES, SEED, rounds=NUM_STEPS)
-    here = tightness.picture.compute(setup).sel(experts=EXPERTS)
-    np.testing.assert_array_equal(here.gap, data["tightness"].gap.sel(experts=EXPERTS))
-    assert bool(((here.gap > 0) & (here.gap <= 0.5)).all())
-    for active, dimension in zip((1, 2, EXPERTS), dimensions, strict=True):
-        at = here.sel(active=active)
-        np.testing.assert_allclose(at.printed, claimed(EXPERTS, active, SAMPLES, SAMPLES**-0.5, dimension))
-        np.testing.assert_allclose(at.printed_ratio * at.gap, at.printed)
-        holds = generalization.corrected.bounds(EXPERTS, active, SAMPLES, FEATURES, router_norm=100.0, lipschitz=0.5)
-        np.testing.assert_allclose(at.repaired_ratio * at.gap, holds.best)
-
-
-QUICK = ("crossing", "sparsity", "tightness")
+QUICK = ("crossing", "sparsity")
 DRAWN = [
     pytest.param(name, reading, marks=[pytest.mark.thorough] * (reading != READING.name or name not in QUICK))
     for reading in (READING.name, "router-dimension")

@@ -1,6 +1,6 @@
-"""Figures on Theorem 1: where it fails, how sparsity acts, and how tight bounds are."""
+"""Figures on Theorem 1: where it fails, and how sparsity acts."""
 
 from moe_theory import plot
-from moe_theory.generalization.figures import capacity, crossing, sparsity, tightness
+from moe_theory.generalization.figures import crossing, sparsity
 
-FIGURES = plot.figures(crossing.picture, capacity.picture, sparsity.picture, tightness.picture)
+FIGURES = plot.figures(crossing.picture, sparsity.picture)

@@ -20,5 +20,5 @@ savings = {name: 1 - Fraction(work["Tanbr"], total) for name, total in work.item
 for name, saving in savings.items():
     print(f"against {name}: {work[name]} multiplications per token, saved {saving}, claimed {Fraction(45, 100)}")
 is_violated = all(saving < Fraction(45, 100) for saving in savings.values())
-print("violated" if is_violated else "not violated")
+print("violated: nothing is saved" if is_violated else "not violated")
 sys.exit(not is_violated)
