@@ -14,8 +14,8 @@ from moe_theory.verification.evidence import BrokenHypothesisError, collect_samp
 from moe_theory.verification.intervals import is_dependent
 from moe_theory.verification.verdict import Look, Status, Stop, Verdict
 
-FIRST_SHARE = 32  # the first analysis has 1/32 of the experiment's replicates,
-FIRST_LOOK = 64  # but at least 64
+FIRST_PART = 32  # the first analysis has a 32nd part of the experiment's replicates
+LEAST_FIRST = 64  # fewest replicates of the first analysis
 MOST_REPLICATES = 1 << 22  # limit of a run that has no other limit
 
 
@@ -24,7 +24,7 @@ def look_sizes(replicates: int, limit: int | None = None) -> tuple[int, ...]:
 
     A limit below the first size is the only size. A limit between two sizes is not a size itself.
     """
-    first = max(replicates // FIRST_SHARE, FIRST_LOOK)
+    first = max(replicates // FIRST_PART, LEAST_FIRST)
     last = limit or MOST_REPLICATES
     if last < first:
         return (last,)
@@ -61,7 +61,9 @@ def examine(claim: Claim, samples: Samples, labels: list[str], error: float, bla
         if criterion.is_vacuous(compared.predicted.mean(axis=0), trivial):
             verdict = dataclasses.replace(verdict, status=Status.VACUOUS, trivial=float(trivial[worst]))
     estimate = verdict.observed - verdict.predicted
-    look = Look(samples.num_replicates, verdict.at, estimate, *interval, decision.error or error)
+    low, high = interval
+    analysis_error = decision.error or error
+    look = Look(samples.num_replicates, verdict.at, estimate, low=low, high=high, error=analysis_error)
     is_decided = verdict.status in {Status.SUPPORTED, Status.REFUTED, Status.VACUOUS}
     is_of_means = not criterion.is_of_instances and not claim.is_computed
     differences = compared.observed - compared.predicted
@@ -113,7 +115,7 @@ class SequentialTest:
             )
             self.cells = cells
             if self.count < end:
-                num_known = max(self.count - first, 0)
+                num_known = max(self.count - first, 0)  # replicates of these runs that `samples` has already
                 self.labels = self.labels or labels
                 self.samples = samples.rows(slice(num_known, None)).after(self.samples)
         except BrokenHypothesisError as broken:

@@ -111,8 +111,10 @@ def judge_means(difference: Values, allowed: Values, error: float, side: str, pr
     margin = float(margins[worst])
     reach = decisive.high[column] - decisive.mean[column]
     reach += student_tail(1 - POWER, len(excess) - 1) * decisive.standard_error[column]
+    # The declared bounds behind the decision. If nothing is decided, both ends count.
     deciding_bounds = {Status.REFUTED: bounds.low[column], Status.SUPPORTED: bounds.high.max()}
-    is_exact = bool(np.isfinite(deciding_bounds.get(status, bounds.high[column] - bounds.low[column])))
+    deciding_bound = deciding_bounds.get(status, bounds.high[column] - bounds.low[column])
+    is_exact = bool(np.isfinite(deciding_bound))
     method = _method(bounds, scheme, num_components)
     has_infinite_end = bool(np.isinf([decisive.low[column], decisive.high[column]]).any())
     if decisive.doubts[column] and not has_infinite_end and not is_exact:
@@ -249,11 +251,12 @@ def _detectable_limit(margin: float, count: int, error: float, least_ratio: floa
     """Return the smallest constant failure probability that is refuted with probability `POWER`, or NaN."""
     counts = np.arange(count + 1)
     low, high = clopper_pearson(counts, count, error)
-    refuting = np.where(low > margin, np.searchsorted(high, low / least_ratio), 0)  # counts at the first point
+    # For each count at the end, how many of the counts 0, 1, ... at the first point lead to REFUTED.
+    num_refuting = np.where(low > margin, np.searchsorted(high, low / least_ratio), 0)
 
     def excess_power(probability: float) -> float:
         cumulative = np.r_[0, scipy.stats.binom.cdf(counts, count, probability)]
-        return float(scipy.stats.binom.pmf(counts, count, probability) @ cumulative[refuting]) - POWER
+        return float(scipy.stats.binom.pmf(counts, count, probability) @ cumulative[num_refuting]) - POWER
 
     if excess_power(1) <= 0:
         return float("nan")

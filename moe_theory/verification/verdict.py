@@ -192,7 +192,8 @@ class Verdict(Shown, JsonRecord):
             return (difference - margin) / margin
         if self.kind in {"probability", "counterexample", "identity"}:
             return difference - margin
-        return (difference - margin) / (self.standard_error * self.replicates**0.5 or 1.0)
+        deviation = self.standard_error * self.replicates**0.5
+        return (difference - margin) / (deviation or 1.0)  # equal replicates have no deviation
 
     @property
     def settings(self) -> list[str]:
@@ -227,6 +228,7 @@ class Verdict(Shown, JsonRecord):
         facts: dict[str, Any] = {name: getattr(self, name) for name in names}
         for end, difference in zip(("low", "high"), self.interval, strict=True):
             facts |= {f"difference_{end}": difference, f"observed_{end}": self.predicted + difference}
+        # Keys stay where they are first, so claim and reading are the first columns.
         return {"claim": self.claim, "reading": self.setting, **facts, "status": str(self.status)}
 
     def __repr__(self) -> str:
@@ -246,7 +248,7 @@ class Verdict(Shown, JsonRecord):
 
 
 FACTS = ("paper", "where", "statement", "formula", "kind", "side", "replaced_by", "is_computed")  # a claim's own fields
-BLANK = Verdict("", "", "", "", "", "", Status.INCONCLUSIVE, "", 0, "").to_json()
+BLANK = Verdict("", "", "", "", "", "", Status.INCONCLUSIVE, "", 0, "").to_json()  # with defaults of absent fields
 
 
 def verdict_of(declared: Any, **outcome: Any) -> Verdict:
@@ -282,13 +284,14 @@ class Proof(JsonRecord):
         text = list(itertools.takewhile(lambda part: not _MARK.match(part), parts))
         for part in parts[len(text) :]:
             mark, _, words = part.partition(": ")
-            if marked.get(mark, "given"):
+            if mark not in marked or marked[mark]:  # unknown, or used before
                 raise DeclarationError(
                     f"{path}: {shortened(part)} must begin with one of {', '.join(marked)} and a colon. Each of these "
                     "begins one paragraph at the docstring's end."
                 )
             marked[mark] = words
-        return cls(path, title, text, marked["Robust"], marked["Objection"], marked["Caveat"])
+        robust, objection, caveat = marked.values()
+        return cls(path, title, text, robust=robust, objection=objection, caveat=caveat)
 
 
 _MARK = re.compile(r"[A-Z][a-z]+: ")
