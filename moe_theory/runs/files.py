@@ -46,11 +46,11 @@ def whole_set(folder: Path, names: Iterable[str]) -> Iterator[dict[str, Path]]:
 
 
 def _sync(path: Path) -> None:
-    opened = os.open(path, os.O_RDONLY)
+    descriptor = os.open(path, os.O_RDONLY)
     try:
-        os.fsync(opened)
+        os.fsync(descriptor)
     finally:
-        os.close(opened)
+        os.close(descriptor)
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
@@ -77,8 +77,10 @@ def local(path: str | os.PathLike[str]) -> Path:
 
 def user_cache() -> Path:
     """Return this user's cache folder, which may not exist. A relative path in XDG_CACHE_HOME is ignored."""
-    named = os.environ.get("XDG_CACHE_HOME", "")
-    return Path(named if os.path.isabs(named) else "~/.cache").expanduser() / "moe_theory"
+    folder = os.environ.get("XDG_CACHE_HOME", "")
+    if not os.path.isabs(folder):
+        folder = "~/.cache"
+    return Path(folder).expanduser() / "moe_theory"
 
 
 def digest(data: Mapping[str, Any]) -> str:
@@ -101,8 +103,8 @@ def plain(value: Any) -> Any:
 
 
 def sealed(document: Mapping[str, Any]) -> str:
-    plain = json.loads(json.dumps(document, allow_nan=False))
-    return json.dumps({**plain, SEAL: digest(plain)}, indent=2) + "\n"
+    content = json.loads(json.dumps(document, allow_nan=False))  # as it will be read
+    return json.dumps({**content, SEAL: digest(content)}, indent=2) + "\n"
 
 
 def unsealed(data: bytes) -> dict[str, Any]:

@@ -121,7 +121,8 @@ class Store:
             try:
                 if file not in self._databases:
                     self.folder.mkdir(parents=True, exist_ok=True)
-                    address = f"{file.absolute().as_uri()}?mode={'rwc' if file == self.file else 'rw'}"
+                    mode = "rwc" if file == self.file else "rw"  # only this process's own file may be created
+                    address = f"{file.absolute().as_uri()}?mode={mode}"
                     database = sqlite3.connect(
                         address, PATIENCE, isolation_level=None, check_same_thread=False, uri=True
                     )
@@ -137,7 +138,7 @@ class Store:
 
 
 def _digest(key: str, data: Any) -> bytes:
-    if not isinstance(data, bytes):
+    if not isinstance(data, bytes):  # in a damaged row
         data = repr(data).encode()
     return hashlib.sha256(key.encode() + data).digest()
 

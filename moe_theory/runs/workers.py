@@ -96,5 +96,5 @@ def executor_pool(executor: Executor) -> WorkerPool:
             "executor whose submit returns its futures. Pass the address of a Dask cluster as dask=.",
             argument="executor",
         )
-    number = getattr(executor, "_max_workers", None) or UNKNOWN_WORKERS
+    number = getattr(executor, "_max_workers", None) or UNKNOWN_WORKERS  # no public attribute tells it
     return WorkerPool(executor, type(executor).__name__, number)

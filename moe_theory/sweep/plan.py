@@ -110,6 +110,7 @@ class SweepPlan:
         sweep = self.sweep
         fitting = self._fitting_width(cell) if self.fingerprint["backend"] == "cpu" else ACCELERATOR_WIDTH
         width = sweep.chunk_width or fitting
+        num_batches = math.ceil(width / fitting)
         return CellTask(
             system=sweep.system,
             dims=dataclasses.asdict(cell.dims),
@@ -121,7 +122,7 @@ class SweepPlan:
             seed=sweep.seed,
             precision=sweep.precision,
             width=width,
-            batch=math.ceil(width / math.ceil(width / fitting)),  # batches of equal size, which fit
+            batch=math.ceil(width / num_batches),  # batches of equal size, which fit
             fingerprint=self.fingerprint,
         )
 
@@ -133,12 +134,13 @@ class SweepPlan:
         return self._widths[shape]
 
 
-_code_digest = functools.cache(code_digest)
+_cached_digest = functools.cache(code_digest)
 
 
 def fingerprint(system: str, observables: Sequence[str] = ()) -> dict[str, str]:
     """Return everything besides a task that decides its numbers."""
-    return provenance.fingerprint(_code_digest(sweepable(system).code, compute_chunk, *user_functions(observables)))
+    functions = user_functions(observables)
+    return provenance.fingerprint(_cached_digest(sweepable(system).code, compute_chunk, *functions))
 
 
 def compute(chunk: PlannedChunk) -> bytes:
@@ -165,7 +167,7 @@ def compute_chunk(task: CellTask, first: int) -> bytes:
     kind = sweepable(task.system)
     arrays = {}
     for name, quantity in kind.quantities(task.observables).items():
-        pieces = [batch[name] for batch in batches]
+        pieces = [batch[name] for batch in batches]  # arrays, or trees that closed forms read
         arrays[name] = jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=-1), *pieces)
         if isinstance(quantity, ClosedForm):
             rounds = recorded_rounds(task.rounds, task.record_every)
@@ -178,5 +180,6 @@ def compute_chunk(task: CellTask, first: int) -> bytes:
 def _cell(task: CellTask) -> cells.Cell:
     kind = sweepable(task.system)
     system = kind.system(kind.dims(**task.dims), task.choices)
+    params = kind.params(**task.params)
     observe = kind.observe(task.observables)
-    return cells.Cell("sweep", system, kind.params(**task.params), task.rounds, task.record_every, observe=observe)
+    return cells.Cell("sweep", system, params, task.rounds, record_every=task.record_every, observe=observe)

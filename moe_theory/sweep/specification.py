@@ -46,7 +46,7 @@ class Specification:
     Raises: DeclarationError, UnknownNameError or InvalidValueError for an impossible sweep.
     """
 
-    system: Annotated[Text, AfterValidator(lambda name: sweepable(name) and name)]  # a registered system
+    system: Annotated[Text, AfterValidator(lambda name: sweepable(name) and name)]  # `sweepable` raises for other names
     rounds: Annotated[Whole, Field(ge=1, le=2**31 - 1)]  # T
     axes: Table = dataclasses.field(default_factory=dict)  # values by name
     zips: dict[Text, Table] = dataclasses.field(default_factory=dict)  # values of names that vary together, by axis
@@ -65,10 +65,10 @@ class Specification:
 
     def __post_init__(self) -> None:
         for name, value in checked(_FIELDS, dict(vars(self))):
-            object.__setattr__(self, name, value)
+            object.__setattr__(self, name, value)  # the dataclass is frozen
         for name, value in self._completed().items():
             object.__setattr__(self, name, value)
-        _ = self.grid
+        _ = self.grid  # refuses impossible cells, and is cached
 
     @property
     def stride(self) -> int:
@@ -207,10 +207,9 @@ class Specification:
 
     @property
     def _labels(self) -> set[str]:
-        dims = itertools.chain.from_iterable(
-            observable.axes for observable in vocabulary_of(self.system).system.observables.values()
-        )
-        return {*vocabulary_of(self.system).columns, *RESERVED, *dims}
+        vocabulary = vocabulary_of(self.system)
+        dims = itertools.chain.from_iterable(observable.axes for observable in vocabulary.system.observables.values())
+        return {*vocabulary.columns, *RESERVED, *dims}
 
     def _check_zip(self, name: str, columns: Mapping[str, Sequence[Any]]) -> None:
         kind = vocabulary_of(self.system).system
@@ -241,5 +240,5 @@ def example() -> str:
 
 _DISTINCT = TypeAdapter(Annotated[Any, AfterValidator(distinct)])
 _HINTS = get_type_hints(Specification, include_extras=True)
-_KINDS: dict[str, Any] = {name: (kind, ...) for name, kind in _HINTS.items()}
+_KINDS: dict[str, Any] = {name: (kind, ...) for name, kind in _HINTS.items()}  # for Pydantic, ... means required
 _FIELDS = TypeAdapter(create_model("Fields", **_KINDS))

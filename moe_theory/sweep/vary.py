@@ -61,7 +61,7 @@ def vary(
     cells = []
     for index, combination in enumerate(itertools.product(*values.values())):
         setting = params._replace(**dict(zip(values, combination, strict=True)))
-        cells.append(Cell(str(index), system, setting, num_rounds, record_every, observe, keeps_state=False))
+        cells.append(Cell(str(index), system, setting, num_rounds, record_every, observe=observe, keeps_state=False))
     with shown(progress) as listener:
         runs = run_cells(cells, count, seed=seed, progress=listener, what=", ".join(values) or "run")
     return _dataset(list(runs.values()), values, type(params)).assign_attrs(seed=seed, num_rounds=num_rounds)
@@ -91,7 +91,8 @@ def _values(name: str, column: Sequence[Any], params: Params) -> list[Any]:
     rounded = array
     if array.dtype.kind == "f":  # runs round to JAX's precision
         rounded = array.astype(jax.dtypes.canonicalize_dtype(array.dtype))
-    if array.ndim != 1 or array.size == 0 or len(set(map(repr, rounded.tolist()))) < array.size:
+    num_distinct = len(set(map(repr, rounded.ravel().tolist())))  # as texts nan equals nan
+    if array.ndim != 1 or array.size == 0 or num_distinct < array.size:
         raise InvalidValueError(
             f"{name}={column!r} must be a list of values that are different in {rounded.dtype}. Change {name}.",
             argument=name,
