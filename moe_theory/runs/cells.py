@@ -154,9 +154,8 @@ class CellBatch:
         check_replicates([first, first + num_replicates - 1])
         self._cells = {cell.name: cell for cell in cells}
         if len(self._cells) < len(cells):
-            raise InvalidValueError(
-                f"cells must have different names, not {[cell.name for cell in cells]}.", argument="cells"
-            )
+            names = [cell.name for cell in cells]
+            raise InvalidValueError(f"cells must have different names, not {names}.", argument="cells")
         self._num_replicates = num_replicates
         self._first = first
         self._call_of = call_of or (lambda chunk: functools.partial(timed_chunk, chunk, seed))

@@ -69,18 +69,15 @@ def write_together(folder: Path, contents: Mapping[str, str | bytes]) -> list[Pa
 def local(path: str | os.PathLike[str]) -> Path:
     """Return a path on this machine. Raises: OutputError for another store, such as s3://bucket/x."""
     if re.match(r"[A-Za-z][\w+.-]+:/", os.fspath(path)):
-        raise OutputError(
-            f"{shortened(os.fspath(path))} is an address, not a folder. Name a local folder, and copy it later."
-        )
+        raise OutputError(f"{shortened(os.fspath(path))} is an address, not a folder. Use a local folder, and copy it.")
     return Path(path)
 
 
 def user_cache() -> Path:
     """Return this user's cache folder, which may not exist. A relative path in XDG_CACHE_HOME is ignored."""
     folder = os.environ.get("XDG_CACHE_HOME", "")
-    if not os.path.isabs(folder):
-        folder = "~/.cache"
-    return Path(folder).expanduser() / "moe_theory"
+    base = folder if os.path.isabs(folder) else "~/.cache"
+    return Path(base).expanduser() / "moe_theory"
 
 
 def digest(data: Mapping[str, Any]) -> str:

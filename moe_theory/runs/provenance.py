@@ -37,15 +37,13 @@ INSTRUCTION_CAP = "--xla_cpu_max_isa="  # flag that makes different processors r
 
 def fingerprint(code: str = "") -> dict[str, str]:
     parts = versions()
-    options = jax.config.values
+    options = [f"{option}={jax.config.values.get(option)}" for option in DECISIVE_OPTIONS]
     return {
         **{name: parts[name] for name in ("moe-theory", "jax", "jaxlib", "optax")},
         "code": code[:16],
         "backend": backend(),
         "processor": _processor(),
-        "configuration": ", ".join(
-            [*(f"{option}={options.get(option)}" for option in DECISIVE_OPTIONS), *_compiler_flags()]
-        ),
+        "configuration": ", ".join([*options, *_compiler_flags()]),
     }
 
 

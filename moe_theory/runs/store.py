@@ -122,10 +122,8 @@ class Store:
                 if file not in self._databases:
                     self.folder.mkdir(parents=True, exist_ok=True)
                     mode = "rwc" if file == self.file else "rw"  # only this process's own file may be created
-                    address = f"{file.absolute().as_uri()}?mode={mode}"
-                    database = sqlite3.connect(
-                        address, PATIENCE, isolation_level=None, check_same_thread=False, uri=True
-                    )
+                    uri = f"{file.absolute().as_uri()}?mode={mode}"
+                    database = sqlite3.connect(uri, PATIENCE, isolation_level=None, check_same_thread=False, uri=True)
                     database.execute("PRAGMA synchronous=FULL")
                     self._databases[file] = database
                 yield self._databases[file]

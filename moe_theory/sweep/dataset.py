@@ -21,9 +21,7 @@ REPLICATE = "replicate"
 MAX_NETCDF_BYTES = 2**31 - 4  # the format's limit for a variable
 
 
-def dataset(
-    sweep: Specification, cells: Sequence[tuple[Any, Arrays]], last: xr.Variable, is_complete: bool
-) -> xr.Dataset:
+def dataset(sweep: Specification, cells: Sequence[tuple[Any, Arrays]], last: xr.Variable, is_full: bool) -> xr.Dataset:
     """Return a sweep's cells like `Results.to_xarray`. Missing values are nan, with a count of 0.
 
     Args:
@@ -39,7 +37,7 @@ def dataset(
         shapes = {piece.shape[1:-1] for piece in available} or {(0,) * len(quantity.axes)}
         sizes = tuple(map(max, zip(*shapes, strict=True)))  # the largest of all cells, axis by axis
         dtype = available[0].dtype if available else np.dtype(np.float64)
-        is_whole = is_complete and len(shapes) == 1
+        is_whole = is_full and len(shapes) == 1
         if last.dims == (STATISTIC,) or not (is_whole or dtype.kind == "f"):  # integers have no nan
             dtype = np.dtype(np.float64)
         filler = np.nan if dtype.kind == "f" else 0

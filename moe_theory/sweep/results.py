@@ -99,8 +99,7 @@ class Results:
 
         Args:
             partial: whether to accept missing chunks. Statistics are then of fewer replicates (see `count`), or nan.
-        Raises: InvalidValueError if the folder has no sweep. MissingError for missing chunks. OutputError for an
-            address instead of a folder.
+        Raises: InvalidValueError for a folder without a sweep. MissingError for missing chunks. OutputError for a URL.
         """
         folder = local(path)
         manifest = runner.read_manifest(folder)
@@ -191,9 +190,8 @@ class Results:
         pieces = [arrays for _, arrays in self._read(place)]
         if not pieces:
             return None
-        return {
-            name: _statistics([piece[name] for piece in pieces], self.sweep.quantiles) for name in self.sweep.quantities
-        }
+        quantiles = self.sweep.quantiles
+        return {name: _statistics([piece[name] for piece in pieces], quantiles) for name in self.sweep.quantities}
 
     def replicates_of(self, place: int) -> tuple[Int[np.ndarray, " B"], Arrays]:
         """Return the replicates' numbers in the cell at this place, and arrays (R, *own axes, B) by observable."""
@@ -202,9 +200,8 @@ class Results:
             return np.arange(0), {}
         numbers = np.concatenate([chunk.first + np.arange(chunk.num_kept) for chunk, _ in read])
         pieces = [arrays for _, arrays in read]
-        return numbers, {
-            name: np.concatenate([piece[name] for piece in pieces], axis=-1) for name in self.sweep.quantities
-        }
+        names = self.sweep.quantities
+        return numbers, {name: np.concatenate([piece[name] for piece in pieces], axis=-1) for name in names}
 
     def _read(self, place: int) -> list[tuple[PlannedChunk, Arrays]]:
         """Return a cell's intact chunks and their replicates. Raises: MissingError unless partial."""

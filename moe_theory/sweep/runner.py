@@ -152,9 +152,7 @@ def read_manifest(folder: Path) -> Manifest:
         return Manifest(document["specification"], document["fingerprint"])
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as failure:
         reason = getattr(failure, "strerror", None) or failure
-        raise InvalidValueError(
-            f"{path} cannot be read ({reason}). Rerun the sweep, which reuses saved chunks."
-        ) from None
+        raise InvalidValueError(f"{path} cannot be read ({reason}). Rerun the sweep. It reuses chunks.") from None
 
 
 def write_manifest(folder: Path, manifest: Manifest, is_part: bool) -> None:

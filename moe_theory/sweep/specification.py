@@ -158,9 +158,8 @@ class Specification:
         kind = vocabulary.system
         fields: dict[str, Any] = {}
         for table in TABLES:
-            fields[table] = {
-                name: vocabulary.fixed_value(table, name, value) for name, value in getattr(self, table).items()
-            }
+            values = getattr(self, table)
+            fields[table] = {name: vocabulary.fixed_value(table, name, value) for name, value in values.items()}
         fields["axes"] = {name: vocabulary.column(name, values) for name, values in self.axes.items()}
         fields["zips"] = {}
         for axis, columns in self.zips.items():
@@ -181,9 +180,7 @@ class Specification:
             checked(_DISTINCT, rows, axis.name)
         num_cells = math.prod(axis.num_values for axis in axes)
         if num_cells > MOST_CELLS:
-            raise DeclarationError(
-                f"the axes span {shortened(num_cells)} cells, above {MOST_CELLS}. Shorten or zip axes."
-            )
+            raise DeclarationError(f"the axes span {shortened(num_cells)} cells, above {MOST_CELLS}. Shorten axes.")
         stride = self.record_every
         if stride is None:
             stride = math.ceil(self.rounds / RECORDS)

@@ -14,10 +14,7 @@ from moe_theory.core.fields import fields_of
 from moe_theory.core.system import Observe, Params, System, check_replicates, observe_info
 from moe_theory.runs.cells import Cell, Run, run_cells
 from moe_theory.runs.progress import Progress, automatic, shown
-from moe_theory.sweep.dataset import long_name
-
-ROUND = "round"
-REPLICATE = "replicate"
+from moe_theory.sweep.dataset import REPLICATE, ROUND, long_name
 
 
 def vary(
@@ -78,9 +75,8 @@ def _dataset(runs: Sequence[Run], values: Mapping[str, Sequence[Any]], params_ty
         dims = (*values, ROUND, *own_dims, REPLICATE)
         variables[name] = (dims, array, {"long_name": comments.get(name, name)})
     coordinates = {name: (name, column, {"long_name": long_name(name, params_type)}) for name, column in values.items()}
-    return xr.Dataset(
-        variables, {**coordinates, ROUND: runs[0].rounds, REPLICATE: runs[0].replicates.astype(np.uint32)}
-    )
+    replicates = runs[0].replicates.astype(np.uint32)
+    return xr.Dataset(variables, {**coordinates, ROUND: runs[0].rounds, REPLICATE: replicates})
 
 
 def _values(name: str, column: Sequence[Any], params: Params) -> list[Any]:

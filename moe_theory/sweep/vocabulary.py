@@ -151,7 +151,6 @@ def vocabulary_of(system: str) -> Vocabulary:
 
 
 def _expanded_column(is_whole: bool, values: Any) -> Any:
-    """Return a list of values, also for a linspace or a logspace."""
     if not isinstance(values, Mapping):
         return plain(values)
     numbers = Spacing.model_validate(values).values()

@@ -34,11 +34,10 @@ class Archive:
         self.found.add(key)
         arrays = unpack(data)
         count = int(arrays["count"])  # equal replicates are saved as one row
-        parts = {
-            name: np.ascontiguousarray(np.broadcast_to(arrays[name], (count, arrays[name].shape[1])))
-            for name in Samples._fields
-            if name in arrays
-        }
+        parts = {}
+        for name in [name for name in Samples._fields if name in arrays]:
+            shape = (count, arrays[name].shape[1])
+            parts[name] = np.ascontiguousarray(np.broadcast_to(arrays[name], shape))
         return Samples(**parts), [str(label) for label in arrays["labels"]]
 
     def save(self, claim: Claim, reading: ReadingLike, seed: int, samples: Samples, labels: list[str]) -> None:

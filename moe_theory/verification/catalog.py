@@ -52,9 +52,8 @@ def statements(pattern: str = "*") -> Listing[Statement]:
     """Return the statements whose names match a pattern, by paper.
 
     Args:
-        pattern: a name such as "continual.lemma-8", which may be the common start of several cases or omit the paper,
-            or a glob over names. Or the paper's own "Lemma 11" or "continual.Lemma 11", a paper's name, or a claim's
-            id.
+        pattern: a name such as "continual.lemma-8", which may be a start of several cases or omit the paper, or a glob
+            over names. Or the paper's own "Lemma 11" or "continual.Lemma 11", a paper's name, or a claim's id.
     Raises: UnknownNameError if nothing matches. DeclarationError or DamagedError for an unreadable text or index.
 
     Examples:
@@ -159,10 +158,8 @@ def index_text(paper: str) -> str | None:
         }
         for declaration, statement in zip(declarations, catalog.statements, strict=True)
     ]
-    claims = {
-        id: {name: getattr(claim, name) for name in ("kind", "side", "replaced_by", "is_computed")}
-        for id, claim in catalog.claims.items()
-    }
+    names = ("kind", "side", "replaced_by", "is_computed")
+    claims = {id: {name: getattr(claim, name) for name in names} for id, claim in catalog.claims.items()}
     figures = {name: spec.title for name, spec in find_paper(paper).import_figures().items()}
     head = {"schema": SCHEMA, "digest": digest_of(paper)}
     document = head | {"statements": statements, "claims": claims, "figures": figures}

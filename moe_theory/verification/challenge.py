@@ -183,9 +183,7 @@ def _parsed(row: bytes) -> Challenge:
     try:
         return Challenge.of_json(json.loads(row), registry.declared_claims())
     except (KeyError, TypeError, ValueError) as failure:
-        raise DamagedError(
-            f"a saved search was made by another version of the code ({failure}). Search again."
-        ) from None
+        raise DamagedError(f"a saved search was made by other code ({failure}). Search again.") from None
 
 
 def axes_of(statement: Statement) -> tuple[FreeAxis, ...]:
@@ -253,18 +251,11 @@ class RegionSearch:
     def begin(self, readings: Sequence[ReadingLike], name: str) -> None:
         """Try the recorded setting under all readings, and select one with verdicts. Raises: InvalidValueError."""
         self.num_readings = len(readings)
-        refusals = []
-        judged = []
-        for reading in readings:
-            answer = self._judged([RECORDED], FEW, self.seed, self.error, reading)[RECORDED]
-            if isinstance(answer, str):
-                refusals.append(answer)
-            else:
-                judged.append((reading, _worst(answer)))
+        answers = [self._judged([RECORDED], FEW, self.seed, self.error, reading)[RECORDED] for reading in readings]
+        pairs = zip(readings, answers, strict=True)
+        judged = [(reading, _worst(answer)) for reading, answer in pairs if not isinstance(answer, str)]
         if not judged:
-            raise InvalidValueError(
-                f"{name} cannot be tested at its recorded setting: {refusals[0]}", argument="statement"
-            )
+            raise InvalidValueError(f"{name} cannot be tested in its recorded runs: {answers[0]}", argument="statement")
         self.reading, self._first_violation = judged[0]
         self.looked[RECORDED] = Looked({}, self._first_violation, FEW)
         is_broken = self._first_violation > 0
@@ -312,7 +303,7 @@ class RegionSearch:
             self.look(ends, FEW)
             violations = [self.looked[end].violation for end in ends if end in self.looked]
             changes = [abs(violation - self._first_violation) for violation in violations]
-            if changes and max(changes) < 1e-9:  # equal up to rounding
+            if changes and max(changes) < 1e-9:  # for rounding
                 self.idle.add(axis)
         self.look(self._filling(NUM_FILLING, self.seed), FEW)
         random = np.random.default_rng(self.seed)
@@ -366,9 +357,8 @@ class RegionSearch:
                 continue
             studies = resolve(groups, replicates, seed, error, module=self.module).studies
             monitors[point] = [StudyMonitor(study) for study in studies]
-        end_time = math.inf  # the recorded setting must have verdicts
-        if self.looked:
-            end_time = self.start_time + TIME_AFTER_FLIP * self.seconds
+        # There is no limit for the recorded setting, which must have verdicts.
+        end_time = self.start_time + TIME_AFTER_FLIP * self.seconds if self.looked else math.inf
         every_monitor = list(itertools.chain.from_iterable(monitors.values()))
         take_looks(every_monitor, progress=quiet, on_verdict=lambda _: None, deadline=end_time)
         for point, point_monitors in monitors.items():
@@ -379,10 +369,8 @@ class RegionSearch:
         return answers
 
     def _tested(self, point: Point, seed_offset: int, reading: ReadingLike | None = None) -> list[Verdict]:
-        """Return verdicts on a setting at its share of the error, or none if it is refused.
-
-        Seeds differ from the search's: 1 is added for flips, 2 for shrinking, 3 for shrunk flips, and 4 for clauses.
-        """
+        """Return verdicts on a setting at its share of the error, on another seed than the search's, or none."""
+        # Offsets are 1 for flips, 2 for shrinking, 3 for shrunk flips and 4 for clauses.
         error = self.error / (FINALISTS + 1) / self.num_readings
         answers = self._judged([point], replicates=None, seed=self.seed + seed_offset, error=error, reading=reading)
         answer = answers[point]
@@ -459,10 +447,8 @@ class RegionSearch:
         for reading in self.alike:
             if reading is self.reading:
                 continue
-            verdicts = itertools.chain.from_iterable(
-                self._tested(point, seed_offset=4, reading=reading) for point in points
-            )
-            statuses = {verdict.status for verdict in verdicts}
+            tests = (self._tested(point, seed_offset=4, reading=reading) for point in points)
+            statuses = {verdict.status for verdict in itertools.chain.from_iterable(tests)}
             if statuses and Status.REFUTED not in statuses:
                 names.append(reading.name)
         return names
@@ -477,8 +463,7 @@ class RegionSearch:
             return []
         allowed_good = self._table(singles, good)
         allowed_bad = self._table(singles, list(bad))
-        # Number of good settings that a pair of bounds allows, or -1 if it allows a bad one. The diagonal has single
-        # bounds.
+        # Number of good settings that a pair of bounds allows, or -1 if it allows a bad one. Single bounds: diagonal.
         scores = np.where(allowed_bad @ allowed_bad.T, -1, allowed_good.astype(int) @ allowed_good.T)
         alone = scores.diagonal()
         if alone.max() >= 0:
@@ -568,10 +553,8 @@ class RegionSearch:
 
     def _filling(self, number: int, seed: int) -> list[Point]:
         places = qmc.Sobol(len(self.axes), rng=seed).random(number)
-        return [
-            self._compiled_point({axis: axis.at(place) for axis, place in zip(self.axes, row, strict=True)}, number)
-            for number, row in enumerate(places)
-        ]
+        settings = [{axis: axis.at(place) for axis, place in zip(self.axes, row, strict=True)} for row in places]
+        return [self._compiled_point(values, place) for place, values in enumerate(settings)]
 
     def _neighbour(self, point: Point, random: np.random.Generator) -> Point:
         axis = self.axes[int(random.integers(len(self.axes)))]
@@ -593,9 +576,8 @@ class RegionSearch:
         return self._point(unbuilt | dict(shapes[number % len(shapes)]))
 
     def _point(self, values: Mapping[FreeAxis, Any]) -> Point:
-        return tuple(
-            (axis, values[axis]) for axis in self.axes if axis in values and {values[axis]} != self.recorded[axis]
-        )
+        changed = [axis for axis in self.axes if axis in values and {values[axis]} != self.recorded[axis]]
+        return tuple((axis, values[axis]) for axis in changed)
 
     def _shape(self, point: Point) -> Point:
         return tuple(pair for pair in point if self._is_built(pair[0]))

@@ -19,7 +19,7 @@ Side = Literal["at_most", "at_least", "equal"]
 ONE_SIDED = ("at_most", "at_least")
 NEEDS_MARGIN = "an equality needs a margin above 0, because samples cannot show that two numbers are equal."
 LEAST_POINTS = 4  # fewest grid points for a limit
-LEAST_DECADES = 2  # fewest decades that they span
+LEAST_DECADES = 2  # fewest decades that they span, up to rounding
 
 
 class Samples(NamedTuple):
@@ -151,9 +151,8 @@ class Criterion:
     def is_vacuous(self, predicted: Float[np.ndarray, " V"], trivial: Float[np.ndarray, " V"]) -> bool:
         """Return whether the claim holds trivially, judged by means."""
         is_upper = self.kind == UpperBound.kind or self.side == "at_most"
-        if is_upper:
-            return bool(np.all(predicted >= trivial))
-        return bool(np.all(predicted <= trivial))
+        is_trivial = predicted >= trivial if is_upper else predicted <= trivial
+        return bool(np.all(is_trivial))
 
 
 class _OfMeans(Criterion):
@@ -276,7 +275,6 @@ class _Limit(Criterion):
     def complaints(self) -> Iterator[str]:
         yield from super().complaints()
         places = [] if self.abscissa is None else list(self.abscissa)
-        # 1e-9 allows for rounding.
         is_long = len(places) >= LEAST_POINTS and math.log10(max(places) / min(places)) > LEAST_DECADES - 1e-9
         if not is_long or len(set(places)) < len(places):
             yield (
@@ -341,7 +339,7 @@ class Rate(Criterion):
         """Decide by slopes. The curve shows the means around the claimed power."""
         abscissa = np.asarray(self.abscissa, np.float64)
         scheme = intervals.scheme_for(samples.observed, error)
-        mean_intervals = intervals.student_intervals(samples.observed, scheme)
+        bands = intervals.student_intervals(samples.observed, scheme)  # of the means
         weights, names = self._contrasts(abscissa)  # rows of weights of log means, whose sum is a slope
         slopes = intervals.contrast_samples(samples.observed, weights)
         exponents = np.broadcast_to(self._exponents(samples), slopes.shape)
@@ -350,7 +348,7 @@ class Rate(Criterion):
             difference = slopes[0] - exponents[0]  # the same for all replicates
             prior = Prior(Bounds(difference, difference), Bounds(allowed[0, 0], allowed[0, 0]), samples.error)
         else:
-            low, high = intervals.contrast_limits(mean_intervals, weights)
+            low, high = intervals.contrast_limits(bands, weights)
             claimed = exponents.mean(axis=0)  # equal for all replicates
             doubt = intervals.doubt_of_logs(samples.observed)
             prior = Prior(doubt=doubt, from_means=Bounds(low - claimed, high - claimed))
@@ -363,9 +361,7 @@ class Rate(Criterion):
         means = samples.observed.mean(axis=0)
         log_abscissa = np.log(abscissa)
         power = np.exp(np.mean(np.log(means)) + exponent * (log_abscissa - np.mean(log_abscissa)))
-        low = mean_intervals.low - power
-        high = mean_intervals.high - power
-        curve = _curve(labels, power, means, low, high, np.zeros_like(means))
+        curve = _curve(labels, power, means, bands.low - power, bands.high - power, np.zeros_like(means))
         verdict = dataclasses.replace(
             blank,
             at=names[decision.worst],
@@ -385,8 +381,7 @@ class Rate(Criterion):
             return weights[:1], names[:1]
         return weights, names
 
-    def _exponents(self, samples: Compared) -> Values:
-        """Return exponents for the rows of `_contrasts`."""
+    def _exponents(self, samples: Compared) -> Values:  # of the rows of `_contrasts`
         return samples.predicted
 
     def _claimed_exponent(self, samples: Compared, exponents: Values) -> float:

@@ -195,15 +195,13 @@ def _broadcast(claim: Claim, name: str, values: Any, target: np.ndarray) -> np.n
         array = np.broadcast_to(array, target.shape)
     except ValueError:
         shape = np.shape(values)
-        expected_shape = target.shape
+        expected = target.shape
         hint = ""
         if claim.function is not None:  # the message shows shapes of the function itself
             shape = shape[::-1]
-            expected_shape = expected_shape[::-1]
+            expected = expected[::-1]
             hint = ". Replicates come last, (B,) or (V, B)"
-        raise DeclarationError(
-            f"{name} returned shape {shape}, which does not broadcast to {expected_shape}{hint}"
-        ) from None
+        raise DeclarationError(f"{name} returned shape {shape}, which does not broadcast to {expected}{hint}") from None
     return _finite(name, array)
 
 

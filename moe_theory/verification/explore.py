@@ -171,9 +171,7 @@ def plan_search(
     axes = [_axis(name, text, claim, chosen_reading) for name, text in parsed(texts, "--over").items()]
     num_points = math.prod(len(axis.values) for axis in axes)
     if num_points > MAX_POINTS:
-        raise InvalidValueError(
-            f"there are {num_points} points, but at most {MAX_POINTS} may share an error. Give fewer values."
-        )
+        raise InvalidValueError(f"{num_points} points are too many to share an error. Give at most {MAX_POINTS}.")
     point_error = float(f"{0.995 * error / num_points:.2e}")  # rounding to three digits adds at most 0.5 %
     studies = {}
     for coordinates in itertools.product(*(axis.values for axis in axes)):

@@ -1,7 +1,6 @@
 """Interim analyses, with their sample sizes and errors, and the sequential test of a claim.
 
-The number of replicates doubles. Analysis k of a verdict with error a has the error a/(k (k + 1)). These errors add up
-to at most a.
+The number of replicates doubles. Analysis k of a verdict with error a has the error a/(k (k + 1)), in sum at most a.
 """
 
 import dataclasses
@@ -61,9 +60,7 @@ def examine(claim: Claim, samples: Samples, labels: list[str], error: float, bla
         if criterion.is_vacuous(compared.predicted.mean(axis=0), trivial):
             verdict = dataclasses.replace(verdict, status=Status.VACUOUS, trivial=float(trivial[worst]))
     estimate = verdict.observed - verdict.predicted
-    low, high = interval
-    analysis_error = decision.error or error
-    look = Look(samples.num_replicates, verdict.at, estimate, low=low, high=high, error=analysis_error)
+    look = Look(samples.num_replicates, verdict.at, estimate, *interval, error=decision.error or error)
     is_decided = verdict.status in {Status.SUPPORTED, Status.REFUTED, Status.VACUOUS}
     is_of_means = not criterion.is_of_instances and not claim.is_computed
     differences = compared.observed - compared.predicted
@@ -110,9 +107,8 @@ class SequentialTest:
         first = int(replicates[0])
         end = int(replicates[-1]) + 1
         try:
-            samples, labels, cells = collect_sample(
-                self.claim, runs, overflows, self.random, is_first=self.samples is None
-            )
+            is_first = self.samples is None
+            samples, labels, cells = collect_sample(self.claim, runs, overflows, self.random, is_first)
             self.cells = cells
             if self.count < end:
                 num_known = max(self.count - first, 0)  # replicates of these runs that `samples` has already

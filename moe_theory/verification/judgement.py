@@ -1,8 +1,7 @@
 """Judgements, which test a claim by its kind at one interim analysis.
 
-A test of means has one difference for each replicate and component. A claim is REFUTED if the interval of some
-component lies beyond its margin, and SUPPORTED if all intervals lie within. Intervals are two-sided at the whole error,
-which bounds the sum of both kinds of error.
+A test of means has a difference for each replicate and component. A claim is REFUTED if some component's interval lies
+beyond its margin, and SUPPORTED if all lie within. The error of the two-sided intervals bounds both errors together.
 
 Values with a declared range have an exact interval for all interim analyses, and values without randomness are their
 own interval. Other means have intervals by Student's t. If t cannot be trusted for a slope, its interval follows from
@@ -204,8 +203,7 @@ def judge_limit_probability(
     The failure probability must tend to 0. The claim is SUPPORTED if this probability is at most the margin at the end.
     It must also fall over the last two decades or stay within the margin there, and nowhere be provably lower there
     than at the end. The claim is REFUTED if the probability is above the margin at the end, and falls over the last two
-    decades with an exponent below `SLOWEST_FALL` or not at all. Other cases stay open. Clopper-Pearson intervals are
-    simultaneous.
+    decades with an exponent below `SLOWEST_FALL` or not at all. Other cases stay open. Intervals are simultaneous.
 
     So a fall like 1/log(1/x) below x = 1e-10 counts as no fall.
     """

@@ -107,10 +107,8 @@ def check_request(
         groups, inapplicable = _apply_variant(groups, variant, seed, module)
     ids = [claim.id for claim in claims]
     request = resolve(groups, replicates, seed, error=error, budget=budget, module=module, order=ids)
-    recorded_error = sum(verdict.error for verdict in inapplicable if verdict.replicates)
-    return dataclasses.replace(
-        request, own=variant, inapplicable=tuple(inapplicable), error=request.error + recorded_error
-    )
+    total_error = request.error + sum(verdict.error for verdict in inapplicable if verdict.replicates)
+    return dataclasses.replace(request, own=variant, inapplicable=tuple(inapplicable), error=total_error)
 
 
 def _grouped(claims: Sequence[Claim], readings: Sequence[str] | None) -> list[Group]:

@@ -89,10 +89,8 @@ def verify(
     pool = remote_pool(request.studies, executor, dask)
     archive = None if folder is None else Archive(Path(folder) / SAMPLES)
     command = f"moe_theory.verify({patterns!r})"
-    with shown(progress) as listener:
-        report = carry_out(
-            request, archive=archive, pool=pool, progress=listener, on_verdict=on_verdict, command=command
-        )
+    with shown(progress) as meter:
+        report = carry_out(request, archive=archive, pool=pool, progress=meter, on_verdict=on_verdict, command=command)
     return Verdicts(report)
 
 
@@ -279,7 +277,11 @@ class StudyMonitor:
         end = self._part_end
         runs = self._measured if self.batch is None else self.batch.runs()
         if runs is not None:
-            self._sample([test for test in undecided if test.count < end], runs)
+            overflows = find_nan_runs(runs)
+            for test in [test for test in undecided if test.count < end]:
+                test.extend(runs, overflows)
+                if self.archive is not None and test.samples is not None:
+                    self.archive.save(test.claim, self.study.reading, self.study.seed, test.samples, test.labels)
         is_whole = end == self._target  # otherwise further runs are needed before the analysis
         for test in undecided:
             if is_whole and not test.has_ended:
@@ -332,10 +334,3 @@ class StudyMonitor:
         num_first_samples = int(PART_BYTES / (self._bytes_per_replicate * first_size))  # that fit
         doublings = max(num_first_samples.bit_length() - 1, 0)
         return min(self._num_sampled + (first_size << doublings), self._target)
-
-    def _sample(self, tests: Sequence[SequentialTest], runs: Runs) -> None:
-        overflows = find_nan_runs(runs)
-        for test in tests:
-            test.extend(runs, overflows)
-            if self.archive is not None and test.samples is not None:
-                self.archive.save(test.claim, self.study.reading, self.study.seed, test.samples, test.labels)

@@ -287,9 +287,7 @@ def _texts_of(id: str, module: str, texts: Mapping[str, Any]) -> StatementTexts:
     if texts.get("claim"):
         return given_texts(id, texts)
     if not module:
-        raise DeclarationError(
-            f"statement {shortened(id)}: give claim=..., or module=__name__ if a file has its texts."
-        )
+        raise DeclarationError(f"statement {shortened(id)}: give claim=..., or module=__name__ if a file has texts.")
     return statement_texts(module, id)
 
 
@@ -334,12 +332,9 @@ def _role_named(role: str, id: str) -> Role:
 
 
 def _ranges_of(criterion: Criterion, function: Callable[..., Any]) -> dict[str, Range]:
-    ranges = {
-        "predicted": range_of(criterion.value),
-        "scale": range_of(criterion.scale),
-        "observed": range_of(function),
-    }
-    return {name: values for name, values in ranges.items() if values is not None}
+    values = {"predicted": criterion.value, "scale": criterion.scale, "observed": function}
+    ranges = {name: range_of(value) for name, value in values.items()}
+    return {name: declared for name, declared in ranges.items() if declared is not None}
 
 
 def _labeller(selection: Selection, labels: Any) -> Callable[[Runs], Sequence[str]] | None:

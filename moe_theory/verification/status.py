@@ -20,8 +20,7 @@ claims are undecided, and without a clause also under untested readings.
 
 A search extends the status to the free parameters. A statement that holds at the recorded setting but fails elsewhere
 is amended if a declared or found clause excludes all failures, and otherwise false. A statement that is false at the
-recorded setting is amended if the search found settings where it holds and a clause. With a disproof it must declare a
-clause.
+recorded setting is amended if the search found a clause and settings where it holds. A disproof needs a declared one.
 
 A status is proved if a disproof or proof agrees with the claims, with a caveat if the proof assumes more than the
 paper. It is exact if the deciding claims have no randomness or a single instance refutes. Others are simulated.

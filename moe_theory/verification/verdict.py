@@ -29,7 +29,6 @@ ID_WORDS = (
     f"made of lower-case letters and digits, joined by single hyphens and dots, and at most {LONGEST_ID} characters "
     "long, such as mine.lemma-4, because it is also a file's name"
 )
-
 LIMITS = ("limit_probability", "limit_rate")  # kinds of claims
 
 
@@ -214,11 +213,8 @@ class Verdict(Shown, JsonRecord):
 
     def held_for(self, settings: Container[str]) -> "Verdict":
         """Return the verdict restricted to its readings that are among these settings."""
-        readings = [
-            reading
-            for reading, setting in zip((self.reading, *self.also), self.settings, strict=True)
-            if setting in settings
-        ]
+        pairs = zip((self.reading, *self.also), self.settings, strict=True)
+        readings = [reading for reading, setting in pairs if setting in settings]
         command = self.command.replace(f"--reading {self.reading} ", f"--reading {readings[0]} ")
         return dataclasses.replace(self, reading=readings[0], also=readings[1:], command=command)
 
