@@ -88,8 +88,7 @@ class Results:
         self.partial: bool = partial
         self.sweep: Specification = plan.sweep
         saved = store.keys()
-        # Saved chunks of each cell.
-        self._present = [[chunk for chunk in chunks if chunk.name in saved] for chunks in plan.by_cell]
+        self._present = [[chunk for chunk in chunks if chunk.name in saved] for chunks in plan.by_cell]  # by cell
         if not (partial or self.coverage.is_complete):
             raise self._incomplete()
 

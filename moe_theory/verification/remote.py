@@ -21,13 +21,10 @@ from moe_theory.verification.request import Study
 from moe_theory.verification.settings import AdjustedReading, Group, asked_of, set_to
 
 
-Settings = tuple[tuple[str, Any], ...]  # values by name, in addition to the reading's choices
-
-
 class ChunkTask(NamedTuple):
     claim: str  # the id of the study's first claim
     reading: str
-    settings: Settings
+    settings: tuple[tuple[str, Any], ...]  # values by name, in addition to the reading's choices
     seed: int
     is_x64: bool
     key: str  # the key of the claim's samples
@@ -78,7 +75,9 @@ def remote_calls(study: Study) -> Callable[[Chunk], Call]:
 
 
 @functools.lru_cache(256)
-def _group_of(id: str, reading: str, settings: Settings, seed: int, is_x64: bool) -> tuple[Group, str]:
+def _group_of(
+    id: str, reading: str, settings: tuple[tuple[str, Any], ...], seed: int, is_x64: bool
+) -> tuple[Group, str]:
     try:
         claims = registry.select_claims([id])
         (paper_reading,) = registry.select_readings(claims[0].paper, [reading])
