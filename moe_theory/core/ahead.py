@@ -62,7 +62,8 @@ def split_step(step: Callable[[Any, Any, Any], Any], key: Any, state: Any, param
     counters = {variable for variable, step_by in zip(states, added, strict=True) if step_by == 1}
     stages = _stages(program.eqns, {*keys, *counters}, set(states) - constants - counters)
 
-    act_inputs = (_variables(program.outvars) | _inputs(stages.act)) - set(_outputs(stages.act))
+    act_inputs = _variables(program.outvars) | _inputs(stages.act)
+    act_inputs -= set(_outputs(stages.act))
     prepared = [variable for variable in [*keys, *_outputs(stages.draw + stages.prepare)] if variable in act_inputs]
     prepare_inputs = set(prepared) | _inputs(stages.prepare)
     drawn_variables = [variable for variable in [*keys, *_outputs(stages.draw)] if variable in prepare_inputs]
@@ -74,12 +75,10 @@ def split_step(step: Callable[[Any, Any, Any], Any], key: Any, state: Any, param
 
     def count(state: Any, rounds: Any) -> Any:
         leaves, form = jax.tree.flatten(state)
-        pairs = zip(leaves, states, strict=True)
-        moved = [
-            leaf + jnp.asarray(rounds, jnp.result_type(leaf)) if variable in counters else leaf
-            for leaf, variable in pairs
-        ]
-        return jax.tree.unflatten(form, moved)
+        for place, variable in enumerate(states):
+            if variable in counters:
+                leaves[place] = leaves[place] + jnp.asarray(rounds, jnp.result_type(leaves[place]))
+        return jax.tree.unflatten(form, leaves)
 
     act = part(prepared, stages.act, program.outvars)
     return StepParts(
@@ -116,14 +115,16 @@ def require_same_start(init: Callable[[Any], Any], key: Any) -> tuple[Any, int |
     (start_offset,) = _offsets(closed, [None] * len(program.invars), outputs)
     if start_offset is not None:
         return shapes, start_offset.number
-    needed = _needed([equation for equation in program.eqns if not equation.effects], _variables(outputs))
+    equations = [equation for equation in program.eqns if not equation.effects]
+    needed = _needed(equations, _variables(outputs))
     if (_variables(outputs) | _inputs(needed)) & set(program.invars):
         raise DeclarationError(
             "`init` returns a `round` that depends on its key, but all replicates must begin at the same round. "
             "Return round=jnp.int32(0), and keep any other clock in a separate field."
         )
     (value,) = _function_of(closed, [], outputs, needed)()
-    return shapes, int(value) if is_known(value) and jnp.shape(value) == () else None
+    is_single = is_known(value) and jnp.shape(value) == ()
+    return shapes, int(value) if is_single else None
 
 
 def _function_of(closed: Any, inputs: list[Any], outputs: list[Any], equations: list[Any]) -> Callable[..., Values]:
@@ -142,7 +143,8 @@ def _stages(equations: list[Any], variables: Variables, changing: Variables) -> 
     act = _reached(equations, changing)
     random = _reached(_without(equations, act), variables)
     plain = _without(equations, act + random)
-    costly = _needed(random, set(_outputs([equation for equation in random if _is_costly(equation)])))
+    costly_outputs = set(_outputs([equation for equation in random if _is_costly(equation)]))
+    costly = _needed(random, costly_outputs)
     # If only a part of a drawn array is needed, that part is stored.
     draw = []
     drawn_variables = set()
@@ -179,11 +181,11 @@ class _Offset(NamedTuple):
 
 def _added(closed: Any, first: int, count: int) -> list[int | None]:
     inputs = closed.jaxpr.invars
-    given_offsets = [
+    input_offsets = [
         _Offset(place - first, 0) if first <= place < first + count and _is_integer(variable.aval) else None
         for place, variable in enumerate(inputs)
     ]
-    after = _offsets(closed, given_offsets, closed.jaxpr.outvars[:count])
+    after = _offsets(closed, input_offsets, closed.jaxpr.outvars[:count])
     return [offset.number if offset is not None and offset.leaf == leaf else None for leaf, offset in enumerate(after)]
 
 
@@ -201,19 +203,19 @@ def _offsets(closed: Any, inputs: list[_Offset | None], outputs: list[Any] | Non
         operands = [read(atom) for atom in equation.invars]
         results: list[_Offset | None] = [None] * len(equation.outvars)
         name = equation.primitive.name
-        result: Any = next((variable.aval for variable in equation.outvars), None)
+        result_type: Any = next((variable.aval for variable in equation.outvars), None)  # of the first result
         inner = called(equation)
         if inner is not None:
             results = _offsets(inner, operands)
         elif name == "cond":
             branches = [_offsets(branch, operands[1:]) for branch in equation.params["branches"]]
-            results = [
+            results = [  # known if all branches agree
                 offsets_of_leaf[0] if len(set(offsets_of_leaf)) == 1 else None
                 for offsets_of_leaf in zip(*branches, strict=True)
             ]
         elif name == "select_n" and len(set(operands[1:])) == 1:
             results = operands[1:2]
-        elif name in ("add", "sub") and None not in operands and _is_integer(result):
+        elif name in ("add", "sub") and None not in operands and _is_integer(result_type):
             one: Any = operands[0]
             other: Any = operands[1]
             if other.leaf is None:
@@ -221,10 +223,10 @@ def _offsets(closed: Any, inputs: list[_Offset | None], outputs: list[Any] | Non
                 results = [_Offset(one.leaf, one.number + number)]
             elif one.leaf is None and name == "add":
                 results = [_Offset(other.leaf, one.number + other.number)]
-        elif name in _UNCHANGED and operands[0] is not None and _is_integer(result):
+        elif name in _UNCHANGED and operands[0] is not None and _is_integer(result_type):
             dtype = equation.invars[0].aval.dtype
-            limits = jnp.iinfo(result.dtype)
-            is_same = result.dtype == dtype
+            limits = jnp.iinfo(result_type.dtype)
+            is_same = result_type.dtype == dtype
             fits = operands[0].leaf is None and limits.min <= operands[0].number <= limits.max
             if is_same or fits:
                 results = [operands[0]]

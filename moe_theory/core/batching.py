@@ -23,14 +23,12 @@ LONGEST_CHAIN = 16
 MOST_PARTS = 15
 MOST_TERMS = 1024  # terms along an axis
 
-
-# How an operation is batched: all replicates share it, it is written as stored additions or as other operations, it
-# runs unchanged on arrays that end in the batch axis, or `jax.vmap` moves the batch axis to the front.
-SHARED = "shared"
-STORED = "stored"
-WRITTEN = "written"
-TRAILING = "trailing"
-FALLBACK = "vmap"
+# How an operation is batched.
+SHARED = "shared"  # it runs once for all replicates
+STORED = "stored"  # it is written as chains or hashes, whose results are stored
+WRITTEN = "written"  # it is written as other operations (`rewriting`)
+TRAILING = "trailing"  # it runs unchanged on arrays that end in the batch axis
+FALLBACK = "vmap"  # `jax.vmap` moves the batch axis to the front
 Log = list[tuple[Any, str, tuple[Any, ...]]]  # operations, how they are batched, and the calls that contain them
 
 
@@ -91,7 +89,8 @@ def _to_batched(value: _Value, size: int, shape: tuple[int, ...] | None = None) 
     own_shape = jax.numpy.shape(array)
     if is_batched:
         own_shape = own_shape[:-1]
-    shape = own_shape if shape is None else shape
+    if shape is None:
+        shape = own_shape
     if is_batched and array.ndim == len(shape) + 1:
         return array
     # Only a scalar is broadcast to another shape, so a batched array has the batch axis alone.

@@ -84,7 +84,7 @@ class OneOf:
 class Squared:
     """0, or a number whose square, and sums of such squares, the run's precision can hold."""
 
-    room: float = 1e4
+    room: float = 1e4  # factor between the numbers and the limits of the precision
 
     def complaint(self, name: str, value: Any) -> str | None:
         dtype = jnp.result_type(float)
@@ -146,8 +146,9 @@ def check(params: Any, dims: Any = None) -> Values:
             )
         _require(_constraints(type(params))[name], name, value.item())
         _require_representable(name, value.item(), real)
-    sizes = getattr(dims, "__dataclass_fields__", getattr(dims, "_fields", ()))
-    _require_order(type(params), {**{name: getattr(dims, name) for name in sizes}, **values})
+    size_names = getattr(dims, "__dataclass_fields__", getattr(dims, "_fields", ()))
+    sizes = {name: getattr(dims, name) for name in size_names}
+    _require_order(type(params), {**sizes, **values})
     return values
 
 
@@ -159,11 +160,12 @@ def _require_order(kind: Any, values: Mapping[str, Any]) -> None:
                 require_ordered(values, name, constraint.other, constraint.why)
 
 
-def _require_allowed(constraints: Sequence[Any], name: str, value: Any, number: Any) -> None:
+def _require_allowed(constraints: Sequence[Any], name: str, text: Any, number: Any) -> None:
+    """Raise InvalidValueError, which shows `text`, for a number that a constraint does not allow."""
     for constraint in constraints:
         problem = constraint.complaint(name, number) if hasattr(constraint, "complaint") else None
         if problem:
-            raise InvalidValueError(f"{name}={value} {problem}", argument=name)
+            raise InvalidValueError(f"{name}={text} {problem}", argument=name)
 
 
 def check_sizes(dims: Any) -> None:
@@ -171,8 +173,9 @@ def check_sizes(dims: Any) -> None:
     for name, value in values.items():
         if value is None and type(None) in get_args(hints_of(type(dims))[name]):
             continue
-        is_static = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-        _require_allowed(_constraints(type(dims))[name], name, repr(value), value if is_static else math.nan)
+        is_whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+        number = value if is_whole else math.nan  # NaN violates every constraint on sizes
+        _require_allowed(_constraints(type(dims))[name], name, text=repr(value), number=number)
     _require_order(type(dims), values)
 
 
@@ -243,7 +246,7 @@ def _require_representable(name: str, value: float, dtype: Any) -> None:
     limits: Any = np.finfo(dtype)
     smallest = float(limits.tiny)
     largest = float(limits.max)
-    if isinstance(value, int):
+    if isinstance(value, int):  # runs hold integers with as many bits
         limits = np.iinfo(f"int{8 * np.dtype(dtype).itemsize}")
         smallest = 1
         largest = limits.max
@@ -305,7 +308,7 @@ def _admitted_value(name: str, value: Any, hint: Any, constraints: tuple[Any, ..
         return None
     base = _base_of(hint)
     if base is str:
-        _require_allowed(constraints[:1], name, shortened(value), value)
+        _require_allowed(constraints[:1], name, text=shortened(value), number=value)
         return value
     _require(constraints, name, value)
     axes = None if is_field else axes_of(hint)  # in a batch, fields have one more axis
@@ -361,7 +364,7 @@ def _require(constraints: tuple[Any, ...], name: str, value: Any) -> None:
     for number in numbers:
         if not math.isfinite(number):
             raise InvalidValueError(f"{name}={number} must be a finite number. Change {name}.", argument=name)
-        _require_allowed(constraints, name, number, number)
+        _require_allowed(constraints, name, text=number, number=number)
 
 
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}

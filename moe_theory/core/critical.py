@@ -61,8 +61,7 @@ def critical_drive(
 ) -> float:
     """Return kappa_c(M), the least gate drive at which the last expert to pay for a task leads afterwards.
 
-    The formula is for orthogonal signals, equal costs, alpha = 0 and beta = 1. Below this drive, a leader loses its
-    task by paying for it.
+    Signals are orthogonal, costs equal, alpha = 0, beta = 1. Below kappa_c a leader loses its task by paying for it.
 
     Args:
         num_experts: M >= 2.
@@ -73,8 +72,7 @@ def critical_drive(
     Returns: the drive kappa = eta c |v|^2 / M, where c is an expert's move after another task (E|w| in `gate_drive`).
         The critical drive depends neither on the number of tasks nor on sigma_0, and only weakly on lambda.
     Raises: InvalidValueError outside these ranges, or if a perturbation is needed but missing.
-    Source: docs/pages/derivations/gates.md. Contradicts Lemma 15 and Propositions 1 and 3 of `continual`, and
-        Proposition 3 of `edge`.
+    Source: docs/pages/derivations/gates.md. Contradicts Lemma 15, Propositions 1 and 3 of `continual`, and 3 of `edge`.
 
     Examples:
         >>> from moe_theory.continual import corrected

@@ -42,15 +42,15 @@ def run(
             "debug=True raises errors, which is impossible inside your own jax.jit. Call it outside.", argument="debug"
         )
     faults.warn_of_own_programs()  # chex passes no options to the compiler, so this run may round differently
-    if not is_batch:
+    if not is_batch:  # assertions run on a batch of one
         keys, state = jax.tree.map(lambda leaf: jnp.asarray(leaf)[..., None], (keys, state))
     try:
-        end, records = _asserted(system, num_rounds, record_every, observe)(keys, state, params)
+        end, records = _program(system, num_rounds, record_every, observe)(keys, state, params)
     except (AssertionError, ValueError) as failure:
         if isinstance(failure, MoeTheoryError):  # raised by the system, not by an assertion
             raise
-        custom = _MESSAGE.search(str(failure))
-        fault = custom[1] if custom else str(failure).strip()
+        message = _MESSAGE.search(str(failure))  # of `_assert_all`
+        fault = message[1] if message else str(failure).strip()
         raise InvalidValueError(f"{fault}. Lower num_rounds to see the rounds before it.") from None
     end, records = jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 0, -1), (end, records))
     if not is_batch:
@@ -61,9 +61,7 @@ def run(
 
 
 @functools.lru_cache(16)
-def _asserted(
-    system: Any, num_rounds: int, record_every: int, observe: Callable[[Any, Any], Any]
-) -> Callable[..., Any]:
+def _program(system: Any, num_rounds: int, record_every: int, observe: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     absl = logging.getLogger("absl")
     if _is_news not in absl.filters:
         absl.addFilter(_is_news)

@@ -47,6 +47,7 @@ _BY_XLA = {"xla_cpu_experimental_ynn_fusion_type": ""}
 _FURTHER = {"xla_cpu_copy_insertion_use_region_analysis": True, "xla_backend_optimization_level": 2}
 
 _UNTESTED = (0, 12)  # the first version of JAX whose programs are not tested
+_RECORD_BYTES: dict[Hashable, int] = {}  # bytes of a run's records, by what the run is compiled for
 _STATIC = (0, 4, 6, 7, 8)  # positions in `_run` of system, blocks, observe, reduce and is_batch, which are static
 
 
@@ -90,26 +91,21 @@ def run(
         blocks = fixed_blocks(num_rounds, record_every)
         lengths = ()
     else:
-        blocks, lengths = planned(num_rounds, record_every, FEWEST_RECORDS if platform == "cpu" else 1)
+        fewest = FEWEST_RECORDS if platform == "cpu" else 1
+        blocks, lengths = planned(num_rounds, record_every, fewest)
     run_program = program(platform, is_plain, is_large)
     num_records = -(-num_rounds // record_every)  # rounded up
     before_blocks = (system, keys, state, params)
     after_blocks = (lengths, observe, reduce, is_batch)
     if blocks.room > num_records:
         kind = (system.step, keys.shape, bytes_of((state, params)), blocks, observe, reduce, is_batch)
-        record_bytes = _record_bytes()
-        if kind not in record_bytes:  # once, because tracing takes as long as a small run
+        if kind not in _RECORD_BYTES:  # once, because tracing takes as long as a small run
             _, record_shapes = run_program.eval_shape(*before_blocks, blocks, *after_blocks)
-            record_bytes[kind] = bytes_of(record_shapes)
-        if record_bytes[kind] > SPARE_BYTES:
+            _RECORD_BYTES[kind] = bytes_of(record_shapes)
+        if _RECORD_BYTES[kind] > SPARE_BYTES:
             blocks = blocks._replace(room=num_records)
     state, records = run_program(*before_blocks, blocks, *after_blocks)
     return state, without_room(records, blocks, num_records, platform)
-
-
-@functools.cache
-def _record_bytes() -> dict[Hashable, int]:
-    return {}
 
 
 def require_one_round(rounds: Any) -> None:
@@ -260,8 +256,9 @@ def _stores(options: dict[str, Any]) -> bool:
 
 
 def num_programs() -> int:
-    kinds = itertools.product({None, "cpu", jax.default_backend()}, (False, True), (False, True))
-    return sum(program(*kind)._cache_size() for kind in kinds)
+    platforms = {None, "cpu", jax.default_backend()}
+    kinds = itertools.product(platforms, (False, True), (False, True))  # platform, is_plain and is_large
+    return sum(program(*kind)._cache_size() for kind in kinds)  # JAX has no public name for it
 
 
 def _run(traits: _RunTraits, system, keys, state, params, blocks, lengths, observe, reduce, is_batch) -> Any:
@@ -280,7 +277,8 @@ def _run(traits: _RunTraits, system, keys, state, params, blocks, lengths, obser
     shapes_after = functools.partial(_shapes_of, system.step, keys, is_batch)
     start_state = vmap.with_step_types(shapes_after, start_state, params)
     # Without a check, replicates may be at different rounds. Then each draws with its own round.
-    first_round = (jnp.max(start_state.round) if state is None or traits.shares_round else start_state.round) + 1
+    is_at_one_round = state is None or traits.shares_round
+    first_round = (jnp.max(start_state.round) if is_at_one_round else start_state.round) + 1
     machine = _machine(traits, system, keys, start_state, first_round, params, observe, reduce, is_batch)
     if blocks.fixed is None:
         return run_records(machine, start_state, blocks, *lengths)
@@ -350,8 +348,7 @@ def _machine(traits, system, keys, state, first_round, params, observe, reduce, 
     step_round = batch(system.step, is_batched)
     observe_round = batch(observe, (True, True))
     one_info = split.shapes[1]
-    # A loop carries the last info from round to round. Only observed leaves are in it, because copying all of them
-    # costs as much as a round.
+    # A loop carries the observed leaves of the last info, because copying all leaves costs as much as a round.
     is_observed = _which_are_read(observe, one_state, one_info)
     structure = jax.tree.structure(one_info)
 
@@ -364,7 +361,8 @@ def _machine(traits, system, keys, state, first_round, params, observe, reduce, 
             return prepare_round(stored(draws), earlier, params) if stores else draws
 
         def advance(draws: Any, state: Any) -> Any:
-            return act_round(draws if stores else prepare_round(draws, state, params), state, params)
+            prepared = draws if stores else prepare_round(draws, state, params)
+            return act_round(prepared, state, params)
 
     else:
 
@@ -461,19 +459,17 @@ def bytes_of(state: Any) -> int:
     return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in arrays)
 
 
-def run_in_blocks(
-    width: int, system: Any, root_key: Any, names: np.ndarray, state: Any, *arguments: Any
-) -> tuple[Any, Any]:
+def run_in_blocks(width: int, system: Any, root: Any, names: np.ndarray, state: Any, *options: Any) -> tuple[Any, Any]:
     """Return `engine.run` of replicates `names` (B,) and `state` (..., B), in padded blocks of `width`."""
     if state is not None:
         require_one_round(state.round)
     count = len(names)
 
     def run_block(first: int) -> tuple[Any, Any]:
-        # Copies of the last replicate fill the last block up.
+        # The last block is filled up with copies of the last replicate.
         places = np.minimum(np.arange(first, first + width), count - 1)
         block_state = jax.tree.map(functools.partial(_take_replicates, places), state)
-        return run(system, replicate_keys(root_key, names[places]), block_state, *arguments)
+        return run(system, replicate_keys(root, names[places]), block_state, *options)
 
     first_block = run_block(0)  # compiles the program
     blocks = [first_block, *on_all_cores(run_block, range(width, count, width))]

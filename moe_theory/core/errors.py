@@ -74,14 +74,14 @@ def unknown_name(kind: str, name: str, known: Iterable[str], of: type | None = N
     if field:
         which = "" if field in known else f", but that is no {kind} here"
         return UnknownNameError(f"{unknown} The paper's {name} is called {field}{which}.", kind)
-    paper = name[: name.find(".") + 1]  # a common prefix does not make names similar
-    if not any(candidate.startswith(paper) for candidate in known):
-        paper = ""
-    among = [candidate.removeprefix(paper) for candidate in known if candidate.startswith(paper)]
-    near = difflib.get_close_matches(name.removeprefix(paper)[:100], among, n=3, cutoff=0.51)
-    near = [paper + candidate for candidate in near] or [
-        candidate for candidate in known if name and candidate.startswith(name)
-    ][:3]
+    prefix = name[: name.find(".") + 1]  # of a paper. A common prefix does not make names similar
+    if not any(candidate.startswith(prefix) for candidate in known):
+        prefix = ""
+    ends = [candidate.removeprefix(prefix) for candidate in known if candidate.startswith(prefix)]
+    near_ends = difflib.get_close_matches(name.removeprefix(prefix)[:100], ends, n=3, cutoff=0.51)
+    near = [prefix + end for end in near_ends]
+    if name and not near:
+        near = [candidate for candidate in known if candidate.startswith(name)][:3]
     nearest = enclosed("Did you mean ", next(map(repr, near), ""), "? ")
     more = f" and {len(known) - 12:,} more" if len(known) > 12 else ""
     listed = f"Similar: {', '.join(near)}." if near and more else f"Known: {', '.join(known[:12]) or 'none'}{more}."

@@ -41,9 +41,8 @@ def taught_to(
     mask = chosen[:, None]
     own_errors = jnp.sum(jnp.where(mask, errors, 0), axis=0)
     own_projections = jnp.sum(jnp.where(mask, projections, 0), axis=0)
-    own_errors, own_projections, squared_move = taught(
-        pool, task, own_errors, own_projections, contraction=contraction, spread=spread
-    )
+    after = taught(pool, task, own_errors, own_projections, contraction=contraction, spread=spread)
+    own_errors, own_projections, squared_move = after
     errors = jnp.where(mask, own_errors[None, :], errors)
     projections = jnp.where(mask, own_projections[None, :], projections)
     return errors, projections, squared_move

@@ -63,7 +63,7 @@ def warn_of_own_programs() -> None:
 
 @functools.cache
 def is_wrong(options: tuple[tuple[str, Any], ...]) -> bool:
-    numbers = np.zeros((2**15 + 8, 3), np.float32)
+    numbers = np.zeros((2**15 + 8, 3), np.float32)  # more than 32,768 rows
     numbers[:, 0] = np.arange(len(numbers))
 
     def largest(rows: Any) -> Any:

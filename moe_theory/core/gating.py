@@ -52,9 +52,8 @@ def best_ranked(
 def checked_scores(scores: Float[Array, " M"], outputs: Float[Array, " M"]) -> Float[Array, " M"]:
     """Return a router's scores. Raises: InvalidValueError unless they have the shape of the gate outputs."""
     if jnp.shape(scores) != outputs.shape:
-        raise InvalidValueError(
-            f"the router returned scores of shape {jnp.shape(scores)}, not one per expert: {outputs.shape}."
-        )
+        shape = jnp.shape(scores)
+        raise InvalidValueError(f"the router returned scores of shape {shape}, not one per expert: {outputs.shape}.")
     return jnp.asarray(scores)
 
 

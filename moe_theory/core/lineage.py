@@ -26,14 +26,15 @@ def remember(state: Any, digest: bytes | None) -> None:
     if digest is None or not isinstance(count, jax.Array) or not is_known(count):
         return
     number = id(count)
-    _BEGUN[number] = weakref.ref(count, lambda _: _BEGUN.pop(number, None)), digest
+    reference = weakref.ref(count, lambda _: _BEGUN.pop(number, None))
+    _BEGUN[number] = (reference, digest)
 
 
 def require_same(state: Any, digest: bytes | None) -> None:
     if state is None or digest is None:
         return
-    key = _BEGUN.get(id(state.round))
-    if key is not None and key[0]() is state.round and key[1] != digest:
+    reference, first_digest = _BEGUN.get(id(state.round), (None, None))
+    if reference is not None and reference() is state.round and first_digest != digest:
         raise InvalidValueError(
             "the state came from another key or other replicates, so its draws would not continue. Pass those that it "
             "came from, or use a copy: jax.tree.map(jax.numpy.copy, state)."

@@ -169,8 +169,7 @@ def minimum_norm_change(
 
     Samples that depend linearly on earlier ones are skipped. If sigma_t = 0, this is every sample but one.
 
-    Source: Eqs. (4), (5) of `continual`. Shapes: each row of `residuals` (k, d) is w_n - w of one expert, and the
-        result has the same shape.
+    Source: Eqs. (4), (5) of `continual`. Shapes: each row of `residuals` and of the result (k, d) is for one expert.
     """
     if features.shape[1] > most_samples:
         rows = orthonormal_rows(features, most_samples)

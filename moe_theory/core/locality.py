@@ -56,9 +56,8 @@ class Locality(NamedTuple):
     init: Callable[[Any], PyTree] = no_memory  # (dims) -> the memory before round 1, a PyTree of arrays
 
 
-distance_moved = Locality(
-    lambda move, memory, arrival, params: (move.costs, memory)
-)  # the papers' own loss |w_t - w_{t-1}|^q. Source: Eq. (6) of `continual`
+# The papers' own loss |w_t - w_{t-1}|^q. Source: Eq. (6) of `continual`.
+distance_moved = Locality(lambda move, memory, arrival, params: (move.costs, memory))
 
 
 def check_locality(locality: Any) -> None:
@@ -88,12 +87,14 @@ def charged(
             f"the locality loss returned a memory of {described_after} in place of {described_before}. Its `cost` must "
             "return the shapes and types of its `init`."
         )
-    if is_known(costs, move.learned) and np.any(np.isnan(np.asarray(costs)) & np.asarray(move.learned)):
-        expert = int(np.argmax(np.isnan(np.asarray(costs)) & np.asarray(move.learned)))
-        raise InvalidValueError(
-            f"the locality loss returned NaN for expert {expert}, which moved by {float(move.lengths[expert]):g}. All "
-            "gates would become NaN. Fix its `cost`."
-        )
+    if is_known(costs, move.learned):
+        is_nan = np.isnan(np.asarray(costs)) & np.asarray(move.learned)
+        if np.any(is_nan):
+            expert = int(np.argmax(is_nan))
+            raise InvalidValueError(
+                f"the locality loss returned NaN for expert {expert}, which moved by {float(move.lengths[expert]):g}. "
+                "All gates would become NaN. Fix its `cost`."
+            )
     return jnp.asarray(costs), after
 
 

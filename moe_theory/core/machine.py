@@ -57,7 +57,7 @@ def local_devices() -> list[Any]:
 
 def _note_parent() -> None:
     global _parent
-    bridge = sys.modules.get("jax._src.xla_bridge")
+    bridge = sys.modules.get("jax._src.xla_bridge")  # private, but only this module tells without an import of JAX
     if bridge is not None and bridge.backends_are_initialized():
         _parent = os.getppid()
 

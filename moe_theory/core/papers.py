@@ -175,11 +175,9 @@ def declared_commands() -> dict[str, tuple[str, str]]:
     places: dict[str, tuple[str, str]] = {}
     for name in ordered_names():
         for command, place in (declaration_of(name).get("commands") or {}).items():
-            other_paper, _ = places.setdefault(command, (name, place))
-            if other_paper != name:
-                raise DeclarationError(
-                    f"papers {other_paper!r} and {name!r} share the command {command!r}. Rename one."
-                )
+            owner, _ = places.setdefault(command, (name, place))
+            if owner != name:
+                raise DeclarationError(f"papers {owner!r} and {name!r} share the command {command!r}. Rename one.")
     return places
 
 
@@ -213,12 +211,9 @@ def declaration_of(name: str) -> dict[str, Any]:
         raise unknown_name("paper", name, paper_names())
     point = _entry_points()[name]
     for node in parsed_source(point.module).body:
-        if (
-            isinstance(node, ast.Assign)
-            and isinstance(node.value, ast.Call)
-            and point.attr in map(ast.unparse, node.targets)
-        ):
-            return {keyword.arg: _plain(keyword.value) for keyword in node.value.keywords if keyword.arg}
+        match node:
+            case ast.Assign(targets, ast.Call(keywords=keywords)) if point.attr in map(ast.unparse, targets):
+                return {keyword.arg: _plain(keyword.value) for keyword in keywords if keyword.arg}
     return {}
 
 
@@ -241,8 +236,10 @@ def parsed_source(module: str) -> ast.Module:
 def find_spec(module: str) -> importlib.machinery.ModuleSpec | None:
     place = None
     spec = None
-    for end in [*(at for at, letter in enumerate(module) if letter == "."), None]:
-        specs = (finder.find_spec(module[:end], place) for finder in sys.meta_path)
+    names = module.split(".")
+    for length in range(1, len(names) + 1):  # first the package, then what is in it
+        name = ".".join(names[:length])
+        specs = (finder.find_spec(name, place) for finder in sys.meta_path)
         spec = next(filter(None, specs), None)
         place = (spec and spec.submodule_search_locations) or []
     return spec

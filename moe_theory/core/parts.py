@@ -17,9 +17,9 @@ class _Origin(NamedTuple):
     build: Callable[..., System]
     init: Callable[..., Any]  # the system's `init`, because a system with the same step may start differently
     sizes: tuple[Any, ...]
-    given: Mapping[str, Any]  # parts of this system, by name
-    parts: Mapping[str, Any]  # the paper's own parts, by name
-    taken: Sequence[str]  # names of parts that can be replaced
+    parts: Mapping[str, Any]  # parts of this system, by name
+    printed_parts: Mapping[str, Any]  # the paper's own parts, by name
+    replaceable: Sequence[str]  # names of parts that can be replaced
 
 
 _ORIGINS: weakref.WeakKeyDictionary[Callable[..., Any], _Origin] = weakref.WeakKeyDictionary()  # keys are steps
@@ -44,10 +44,12 @@ def of_parts(*, like: Callable[..., System] | None = None, only: Sequence[str] |
         def build(*sizes: Any, **named: Any) -> System:
             system = builder(*sizes, **named)
             bound = inspect.signature(builder).bind(*sizes, **named)
-            parts_by_name = {name: part for name, part in {**bound.arguments, **bound.kwargs}.items() if name in parts}
+            values = {**bound.arguments, **bound.kwargs}
+            own_parts = {name: part for name, part in values.items() if name in parts}
             fixed = tuple(size for name, size in zip(bound.arguments, bound.args, strict=False) if name not in parts)
-            replaceable = tuple(parts) if only is None else only
-            _ORIGINS[system.step] = _Origin(build, system.init, fixed, parts_by_name, parts=parts, taken=replaceable)
+            names = tuple(parts) if only is None else only
+            origin = _Origin(build, system.init, fixed, own_parts, printed_parts=parts, replaceable=names)
+            _ORIGINS[system.step] = origin
             return system
 
         return build  # pyright: ignore[reportReturnType]
@@ -57,7 +59,7 @@ def of_parts(*, like: Callable[..., System] | None = None, only: Sequence[str] |
 
 def parts_of(system: System) -> Mapping[str, Any]:
     origin = _origin(system)
-    return {} if origin is None else origin.parts
+    return {} if origin is None else origin.printed_parts
 
 
 def rebuilt(system: System, parts: Mapping[str, Any]) -> System:
@@ -65,15 +67,15 @@ def rebuilt(system: System, parts: Mapping[str, Any]) -> System:
     origin = _origin(system)
     if origin is None:
         raise DeclarationError("its system is more than the paper's algorithm")
-    replaced = [name for name, part in origin.given.items() if part is not origin.parts[name]]
+    replaced = [name for name, part in origin.parts.items() if part is not origin.printed_parts[name]]
     if replaced:
         raise DeclarationError(f"its system already replaces the {' and the '.join(replaced)}")
     for name in parts:
-        if name not in origin.parts:
+        if name not in origin.printed_parts:
             raise DeclarationError(f"its algorithm has no {name}")
-        if name not in origin.taken:
+        if name not in origin.replaceable:
             raise DeclarationError(f"its diagnostics are only for the printed {name}")
-    return origin.build(*origin.sizes, **{**origin.given, **parts})
+    return origin.build(*origin.sizes, **{**origin.parts, **parts})
 
 
 def _origin(system: System) -> _Origin | None:

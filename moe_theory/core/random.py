@@ -136,7 +136,8 @@ def draws(
     words = threefry.stored_pairs(block(key, places, np.repeat([UNIFORMS, NORMALS], num_rows)))
 
     def words_of_numbers(rows: slice) -> list[list[Array]]:
-        return [[word[rows] for word in words[start : start + num_words]] for start in range(0, 4, num_words)]
+        starts = range(0, 4, num_words)  # a row has one number for each
+        return [[word[rows] for word in words[start : start + num_words]] for start in starts]
 
     of_uniforms = words_of_numbers(slice(num_rows[0]))
     of_normals = words_of_numbers(slice(num_rows[0], None))

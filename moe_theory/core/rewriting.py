@@ -40,9 +40,8 @@ def function_for(equation: Any) -> Callable[..., Any] | None:
 
 def _dot(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
     contracted, batched = equation.params["dimension_numbers"]
-    free = [
-        [axis for axis in range(aval.ndim) if axis not in axes] for aval, axes in zip(operands, contracted, strict=True)
-    ]
+    pairs = zip(operands, contracted, strict=True)
+    free = [[axis for axis in range(aval.ndim) if axis not in axes] for aval, axes in pairs]
     dtype = equation.outvars[0].aval.dtype
     terms = math.prod(operands[0].shape[axis] for axis in contracted[0])
     is_small = 0 < terms * math.prod(equation.outvars[0].aval.shape) <= MOST_NUMBERS
@@ -51,10 +50,10 @@ def _dot(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
 
     def product(*arrays: Any) -> Any:
         # The contracted axes come last. At most one array has another axis, so the two broadcast.
-        first, second = (
+        first, second = [
             lax.transpose(array, (*free_axes, *axes)).astype(dtype)
             for array, free_axes, axes in zip(arrays, free, contracted, strict=True)
-        )
+        ]
         num_free = len(free[0]) + len(free[1])
         return jnp.sum(first * second, axis=tuple(range(num_free, max(first.ndim, second.ndim))))
 
@@ -132,9 +131,8 @@ def _scatter(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
     axes = numbers.inserted_window_dims
     is_sum = equation.primitive.name == "scatter-add"
     kept_axes = tuple(axis for axis in range(array.ndim) if axis not in axes)
-    is_row = numbers.update_window_dims == tuple(range(rows.ndim)) and rows.shape == tuple(
-        array.shape[axis] for axis in kept_axes
-    )
+    kept_shape = tuple(array.shape[axis] for axis in kept_axes)
+    is_row = numbers.update_window_dims == tuple(range(rows.ndim)) and rows.shape == kept_shape
     is_single = numbers.scatter_dims_to_operand_dims == axes and indices.shape == (len(axes),)
     if not (is_row and is_single) or numbers.operand_batching_dims or indices.dtype not in _INDICES:
         return None

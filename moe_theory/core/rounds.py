@@ -52,10 +52,8 @@ def _block_length(number: int, longest: int = ROUNDS_AHEAD) -> int:
     """Return a length of blocks that covers `number` with few left over. It is more than `longest` / 2 if possible."""
     lengths = range(min(longest, number), longest // 2, -1) or (min(longest, number),)
     spare = {length: -(-number // length) * length - number for length in lengths}
-    return next(
-        (candidate for candidate in lengths if spare[candidate] <= MOST_SPARE * number),
-        min(spare, key=spare.__getitem__),
-    )
+    least_spare = min(spare, key=spare.__getitem__)
+    return next((length for length in lengths if spare[length] <= MOST_SPARE * number), least_spare)
 
 
 def without_room(records: Any, blocks: Blocks, count: int, platform: str | None) -> Any:

@@ -41,8 +41,7 @@ truths of its L tasks so far, these errors add up to L tr E[v v'] - 2 E[v].V + s
 `signals_along_truths`: u = w / |w|. Then q = 0, and w is symmetric about the axis e = w_n / |w_n|. So the second moment
 of u has the form a e e' + b I, and so on. With c = e.w and l = |w_n|, (c / tau)^2 is a chi-square variable with 1 + 2J
 degrees of freedom, where J ~ Poisson(l^2 / (2 tau^2)). Hence (e.u)^2 given J is Beta(J + 1/2, D/2), and E[c h(c^2)] = l
-E[h] with 3 + 2J degrees of freedom in place of 1 + 2J. The moments of Beta variables give the following, where E
-averages over J:
+E[h] with 3 + 2J degrees of freedom in place of 1 + 2J. The moments of Beta variables give, where E averages over J:
 
     u u'    : E[2J/(2J+d)] e e' + E[1/(2J+d)] I
     u u u u : E[4J(J-1)/k] eeee + E[2J/k] (e e I and its 6 orders) + E[1/k] (I I and its 3 orders), k = (2J+d)(2J+d+2)
@@ -158,8 +157,9 @@ def signals_along_truths(truths: Float[Numbers, "N d"], own_spread: float) -> Ar
     lengths = np.linalg.norm(truths, axis=1)
     # The direction of a zero truth does not matter, because its J and the weights of its axis are 0.
     axes = truths / np.where(lengths > 0, lengths, 1.0)[:, None]
-    two, four, three = _axial_moments(lengths, own_spread, num_features)
-    cubic = (lengths * three[0] * axes.T / num_tasks, lengths * three[1] @ axes / num_tasks)
+    # Coefficients in the table of the module's docstring, from the left.
+    second, fourth, mixed = _axial_moments(lengths, own_spread, num_features)
+    cubic = (lengths * mixed[0] * axes.T / num_tasks, lengths * mixed[1] @ axes / num_tasks)
     mean = np.mean(truths, axis=0)
     residual_zeros = np.zeros((num_features,) * 3)
     product = identity[:, :, None] * cubic[1]
@@ -173,11 +173,11 @@ def signals_along_truths(truths: Float[Numbers, "N d"], own_spread: float) -> Ar
         residual_outer=residual_zeros[0],
         residual_spread=residual_zeros[0],
         residual_coupling=residual_zeros,
-        signal_outer=(axes.T * two[0]) @ axes / num_tasks + np.mean(two[1]) * identity,
+        signal_outer=(axes.T * second[0]) @ axes / num_tasks + np.mean(second[1]) * identity,
         axes=axes,
-        axis_weights=four[0] / num_tasks,
-        signal_mixed=(axes.T * four[1]) @ axes / num_tasks,
-        signal_free=np.mean(four[2]),
+        axis_weights=fourth[0] / num_tasks,
+        signal_mixed=(axes.T * fourth[1]) @ axes / num_tasks,
+        signal_free=np.mean(fourth[2]),
     )
 
 
@@ -215,7 +215,7 @@ def learn_arrivals(arrivals: Arrivals, num_samples: int, num_rounds: int) -> Exa
         states = [*states[-2:], (mean, second_moment, covariance)]
         if all(map(np.array_equal, states[0], states[-1])):  # only last bits change periodically from here on
             rounds_left = num_rounds - len(of_rounds)
-            of_rounds += (of_rounds[-2:] * rounds_left)[:rounds_left]
+            of_rounds += (of_rounds[-2:] * rounds_left)[:rounds_left]  # repeats the last two rounds
     error, fresh, covariances, earlier = np.transpose(of_rounds)
     rounds = np.arange(1, num_rounds + 1)
     before = np.maximum(rounds - 1, 1)
@@ -237,7 +237,6 @@ def given_routes(
 
     Source: derivation above.
     """
-    truths, signals = (np.moveaxis(np.asarray(vectors, np.float64), -1, 0) for vectors in (truths, signals))
     require(Count, num_rounds=len(tasks))
     return _along(truths, signals, num_samples, tasks, experts)
 
@@ -252,13 +251,14 @@ def given_arrivals(
     Source: derivation above.
     """
     require(Count, num_rounds=len(truths))
-    truths, signals = (np.moveaxis(np.asarray(vectors, np.float64), -1, 0) for vectors in (truths, signals))
     rounds = np.broadcast_to(np.arange(len(experts))[:, None], experts.shape)
     return _along(truths, signals, num_samples, rounds, experts)
 
 
-def _along(truths: np.ndarray, signals: np.ndarray, num_samples: int, tasks: np.ndarray, experts: np.ndarray) -> Exact:
-    """Return arrivals in which round t of replicate b has truths[b, tasks[t, b]] and its signal."""
+def _along(truths: Numbers, signals: Numbers, num_samples: int, tasks: np.ndarray, experts: np.ndarray) -> Exact:
+    """Return the metrics of arrivals, of which round t of replicate b has row tasks[t, b] of its truths and signals."""
+    truths = np.moveaxis(np.asarray(truths, np.float64), -1, 0)
+    signals = np.moveaxis(np.asarray(signals, np.float64), -1, 0)
     require_overparameterized(truths.shape[-1], num_samples)
     moments = _projection_moments(truths.shape[-1], num_samples)
     num_experts = max(int(np.max(experts)) + 1, 1)
@@ -321,8 +321,9 @@ def _learn_along(
         error = jnp.where(is_served, (own_moment + spread * (num_features - 1)) * trace[:, 0], 0.0)
         return (means, second_moments, learned, loads, losses, norms), (error, jnp.sum(losses, axis=1) + norms)
 
-    zeros = map(jnp.zeros, (state, (*state, num_features), state, state[:2], state[:2], num_replicates))
-    return jax.lax.scan(learn, tuple(zeros), (tasks, experts))[1]
+    shapes = (state, (*state, num_features), state, state[:2], state[:2], num_replicates)  # of the carry
+    _, errors = jax.lax.scan(learn, tuple(map(jnp.zeros, shapes)), (tasks, experts))
+    return errors
 
 
 def _directions(signals):
@@ -375,10 +376,10 @@ def _axial_moments(lengths, own_spread, num_features):
 
     def coefficients(j):
         pair = (2 * j + d) * (2 * j + d + 2)
-        two = 2 * j / (2 * j + d), 1 / (2 * j + d)
-        four = 4 * j * (j - 1) / pair, 2 * j / pair, 1 / pair
-        three = 2 * j / (2 * j + d + 2), 1 / (2 * j + d + 2)
-        return np.stack([*two, *four, *three])
+        second = 2 * j / (2 * j + d), 1 / (2 * j + d)
+        fourth = 4 * j * (j - 1) / pair, 2 * j / pair, 1 / pair
+        mixed = 2 * j / (2 * j + d + 2), 1 / (2 * j + d + 2)
+        return np.stack([*second, *fourth, *mixed])
 
     with np.errstate(over="ignore"):
         means = np.minimum((lengths / own_spread) ** 2 / 2, 1e100)

@@ -86,7 +86,8 @@ def draw_pool(key: Key[Array, ""], num_tasks: int, num_features: int, params: An
     law = jnp.asarray(params.signal_law)
     orthogonal = math.sqrt(num_features) * orthonormal(directions)
     own_signals = deviation * jnp.where(law == ORTHOGONAL, orthogonal, directions)[clusters]
-    return Pool(truths, params.signal_scale * jnp.where(law == PROPORTIONAL, truths, own_signals), clusters)
+    signals = params.signal_scale * jnp.where(law == PROPORTIONAL, truths, own_signals)
+    return Pool(truths, signals, clusters)
 
 
 def orthonormal(vectors: Float[Array, "N p"], most_signals: int = MOST_SIGNALS) -> Float[Array, "N p"]:

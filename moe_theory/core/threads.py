@@ -18,7 +18,7 @@ def on_all_cores(function: Callable[[Any], Any], arguments: Iterable[Any]) -> li
     This is safe on a CPU, in the main thread of the main process, outside `with` blocks that change JAX's settings.
     """
     arguments = list(arguments)
-    if len(arguments) < 2 or not _are_ours():
+    if len(arguments) < 2 or not _can_use_threads():
         return [function(argument) for argument in arguments]
 
     def compute(argument: Any) -> Any:
@@ -32,7 +32,7 @@ def on_all_cores(function: Callable[[Any], Any], arguments: Iterable[Any]) -> li
             future.cancel()
 
 
-def _are_ours() -> bool:
+def _can_use_threads() -> bool:
     is_main = threading.current_thread() is threading.main_thread() and multiprocessing.parent_process() is None
     is_one_cpu = jax.default_backend() == "cpu" and len(jax.local_devices()) == 1
     if not is_main or not is_one_cpu or available_cores() == 1:

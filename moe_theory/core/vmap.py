@@ -104,7 +104,8 @@ def require_step_result(state: Any, result: Any) -> None:
         )
     now = jax.tree.leaves(result[0])
     for (path, before), after in zip(jax.tree_util.tree_leaves_with_path(state), now, strict=True):
-        old, new = (jax.ShapeDtypeStruct(jnp.shape(leaf), jnp.result_type(leaf)) for leaf in (before, after))
+        old = jax.ShapeDtypeStruct(jnp.shape(before), jnp.result_type(before))
+        new = jax.ShapeDtypeStruct(jnp.shape(after), jnp.result_type(after))
         may_change_type = _is_weak(before) and _rank(new.dtype) >= _rank(old.dtype)
         if old.shape != new.shape or (old.dtype != new.dtype and not may_change_type):
             name = jax.tree_util.keystr(path, simple=True, separator=".")

@@ -125,12 +125,8 @@ def run_cells(
     """
     batch = CellBatch(cells, num_replicates, first=first, seed=seed, width=width)
     with Runner(progress=progress) as runner:
-        runner.add(
-            batch,
-            batch.tasks(),
-            replicate_rounds(cells, num_replicates),
-            what or ", ".join(cell.name for cell in cells),
-        )
+        work = replicate_rounds(cells, num_replicates)
+        runner.add(batch, batch.tasks(), work=work, what=what or ", ".join(cell.name for cell in cells))
         while runner.is_busy:
             for result in runner.wait():
                 batch.take(result)
@@ -158,15 +154,14 @@ class CellBatch:
         check_replicates([first, first + num_replicates - 1])
         self._cells = {cell.name: cell for cell in cells}
         if len(self._cells) < len(cells):
-            raise InvalidValueError(
-                f"cells must have different names, not {[cell.name for cell in cells]}.", argument="cells"
-            )
+            names = [cell.name for cell in cells]
+            raise InvalidValueError(f"cells must have different names, not {names}.", argument="cells")
         self._num_replicates = num_replicates
         self._first = first
         self._call_of = call_of or (lambda chunk: functools.partial(timed_chunk, chunk, seed))
         self._widths = {cell.name: width_of(cell, num_replicates, width) for cell in cells}
         self._num_chunks = {name: math.ceil(num_replicates / width) for name, width in self._widths.items()}
-        # Number of chunks by program. It goes once a first chunk shows how many bytes they need.
+        # Number of chunks by program, until a first chunk of the program shows how many bytes they need.
         self._unmeasured: Counter[Hashable] = Counter()
         for name, num_chunks in self._num_chunks.items():
             self._unmeasured[self._program_of(name)] += num_chunks
@@ -183,8 +178,9 @@ class CellBatch:
         for index in range(max(self._num_chunks.values())):
             for name in names:
                 if index < self._num_chunks[name]:
-                    chunk = chunk_of(self._cells[name], index, self._num_replicates, self._widths[name], self._first)
-                    yield Task(self._call_of(chunk), chunk.replicate_rounds, (name, index))
+                    width = self._widths[name]
+                    chunk = chunk_of(self._cells[name], index, self._num_replicates, width=width, first=self._first)
+                    yield Task(self._call_of(chunk), work=chunk.replicate_rounds, place=(name, index))
 
     def take(self, result: Result) -> None:
         """Store a chunk. Raises: its error, or InvalidValueError if the runs do not fit in memory."""
@@ -250,7 +246,7 @@ def width_of(cell: Cell, num_replicates: int, width: int | None = None) -> int:
         state = check_system(cell.system, cell.params, cell.num_rounds)
     if width:
         return width
-    # The replicates rounded up to a power of two, or if they are few a block, so that small runs share a program.
+    # At most a block, or the replicates rounded up to a power of two if they are more. So small runs share a program.
     most = max(BLOCK_WIDTH, 1 << (num_replicates - 1).bit_length())
     return min(width_for(state, jax.default_backend()), most)
 
@@ -269,11 +265,11 @@ def compute_chunk(chunk: Chunk, seed: int) -> Outcome:
         keys = replicate_keys(root, jnp.asarray(chunk.replicates, jnp.uint32))
         # `simulate_batch` would check the cell again, which costs as much as a short chunk.
         run = (cell.system, keys, state, cell.params, cell.num_rounds, cell.record_every, cell.observe)
-        state, records = engine.run(*run, reduce=None, is_batch=True)
-        places = slice(None) if cell.keep is None else list(cell.keep)
+        end_state, records = engine.run(*run, reduce=None, is_batch=True)
         if not cell.keeps_state:
-            state = None
+            end_state = None
+        places = slice(None) if cell.keep is None else list(cell.keep)  # recorded rounds to keep
         return (
-            jax.tree.map(lambda leaf: np.asarray(leaf)[..., : chunk.num_kept], state),
+            jax.tree.map(lambda leaf: np.asarray(leaf)[..., : chunk.num_kept], end_state),
             jax.tree.map(lambda leaf: np.asarray(leaf)[places][..., : chunk.num_kept], records),
         )

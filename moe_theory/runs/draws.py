@@ -30,5 +30,6 @@ def _draws(root: Key[Array, ""], replicates: Int[Array, " B"], count: int, law: 
 
 def in_blocks(function: Callable[[Int[np.ndarray, " W"]], Array], count: int) -> np.ndarray:
     """Return a function's values at all indices below `count`. It is called on blocks of equal size."""
-    places = [np.minimum(first + np.arange(BLOCK_WIDTH), count - 1) for first in range(0, count, BLOCK_WIDTH)]
-    return np.concatenate([np.asarray(function(block)) for block in places])[:count]
+    # The last block is filled up with the last index.
+    blocks = [np.minimum(first + np.arange(BLOCK_WIDTH), count - 1) for first in range(0, count, BLOCK_WIDTH)]
+    return np.concatenate([np.asarray(function(block)) for block in blocks])[:count]

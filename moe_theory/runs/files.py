@@ -46,11 +46,11 @@ def whole_set(folder: Path, names: Iterable[str]) -> Iterator[dict[str, Path]]:
 
 
 def _sync(path: Path) -> None:
-    opened = os.open(path, os.O_RDONLY)
+    descriptor = os.open(path, os.O_RDONLY)
     try:
-        os.fsync(opened)
+        os.fsync(descriptor)
     finally:
-        os.close(opened)
+        os.close(descriptor)
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
@@ -69,16 +69,15 @@ def write_together(folder: Path, contents: Mapping[str, str | bytes]) -> list[Pa
 def local(path: str | os.PathLike[str]) -> Path:
     """Return a path on this machine. Raises: OutputError for another store, such as s3://bucket/x."""
     if re.match(r"[A-Za-z][\w+.-]+:/", os.fspath(path)):
-        raise OutputError(
-            f"{shortened(os.fspath(path))} is an address, not a folder. Name a local folder, and copy it later."
-        )
+        raise OutputError(f"{shortened(os.fspath(path))} is an address, not a folder. Use a local folder, and copy it.")
     return Path(path)
 
 
 def user_cache() -> Path:
     """Return this user's cache folder, which may not exist. A relative path in XDG_CACHE_HOME is ignored."""
-    named = os.environ.get("XDG_CACHE_HOME", "")
-    return Path(named if os.path.isabs(named) else "~/.cache").expanduser() / "moe_theory"
+    folder = os.environ.get("XDG_CACHE_HOME", "")
+    base = folder if os.path.isabs(folder) else "~/.cache"
+    return Path(base).expanduser() / "moe_theory"
 
 
 def digest(data: Mapping[str, Any]) -> str:
@@ -101,8 +100,8 @@ def plain(value: Any) -> Any:
 
 
 def sealed(document: Mapping[str, Any]) -> str:
-    plain = json.loads(json.dumps(document, allow_nan=False))
-    return json.dumps({**plain, SEAL: digest(plain)}, indent=2) + "\n"
+    content = json.loads(json.dumps(document, allow_nan=False))  # as it will be read
+    return json.dumps({**content, SEAL: digest(content)}, indent=2) + "\n"
 
 
 def unsealed(data: bytes) -> dict[str, Any]:

@@ -156,7 +156,5 @@ def _version(name: str) -> str:
     with contextlib.suppress(metadata.PackageNotFoundError):
         return metadata.version(name)
     start = f"\n{name}/__init__.py,"  # `metadata.packages_distributions` takes almost a second
-    owners = [
-        distribution for distribution in metadata.distributions() if start in f"\n{distribution.read_text('RECORD')}"
-    ]
+    owners = [owner for owner in metadata.distributions() if start in f"\n{owner.read_text('RECORD')}"]
     return " ".join(sorted(f"{owner.name} {owner.version}" for owner in owners))

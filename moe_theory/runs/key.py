@@ -179,9 +179,7 @@ class Digests:
         members = sorted(vars(kind).items())
         if library_of(home) or (home.partition(".")[0] == PACKAGE and "<locals>" not in kind.__qualname__):
             members = []
-        members = [
-            member for member in members if member[0] not in DECLARATIVE and not inspect.ismemberdescriptor(member[1])
-        ]
+        members = [pair for pair in members if pair[0] not in DECLARATIVE and not inspect.ismemberdescriptor(pair[1])]
         return "class", kind.__qualname__, self._reach(home), kind.__bases__, members
 
 

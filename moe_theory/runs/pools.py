@@ -77,9 +77,7 @@ def dask_pool(address: str) -> WorkerPool:
 def check_address(address: str) -> None:
     """Raise InvalidValueError if this is not an address of a cluster, or if Dask is not installed."""
     if importlib.util.find_spec("distributed") is None:
-        raise InvalidValueError(
-            f"dask={address!r} needs Dask. Install it: pip install 'moe-theory[dask]'", argument="dask"
-        )
+        raise InvalidValueError(f"dask={address!r} needs Dask: pip install 'moe-theory[dask]'", argument="dask")
     forms = (r"local:0*[1-9]\d*", r"(tcp|tls)://(\[[^\]\s/]+\]|[^:\s/]+):\d{1,5}")
     if not any(re.fullmatch(form, str(address)) for form in forms):
         raise InvalidValueError(

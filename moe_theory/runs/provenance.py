@@ -37,22 +37,20 @@ INSTRUCTION_CAP = "--xla_cpu_max_isa="  # flag that makes different processors r
 
 def fingerprint(code: str = "") -> dict[str, str]:
     parts = versions()
-    options = jax.config.values
+    options = [f"{option}={jax.config.values.get(option)}" for option in DECISIVE_OPTIONS]
     return {
         **{name: parts[name] for name in ("moe-theory", "jax", "jaxlib", "optax")},
         "code": code[:16],
         "backend": backend(),
         "processor": _processor(),
-        "configuration": ", ".join(
-            [*(f"{option}={options.get(option)}" for option in DECISIVE_OPTIONS), *_compiler_flags()]
-        ),
+        "configuration": ", ".join([*options, *_compiler_flags()]),
     }
 
 
 def difference(own: Mapping[str, str], meant: Mapping[str, str], names: Sequence[str] | None = None) -> str:
     """Return how two fingerprints differ, such as "jax 0.10.1 and not 0.10.2", or ""."""
-    pairs = {name: (own.get(name), meant.get(name)) for name in names or meant}
-    return ", ".join(f"{name} {mine} and not {other}" for name, (mine, other) in pairs.items() if mine != other)
+    differing = [name for name in names or meant if own.get(name) != meant.get(name)]
+    return ", ".join(f"{name} {own.get(name)} and not {meant.get(name)}" for name in differing)
 
 
 def require_same(own: Mapping[str, str], meant: Mapping[str, str], what: str) -> None:

@@ -38,6 +38,7 @@ _ABANDONED: weakref.WeakSet[Future[Any]] = weakref.WeakSet()  # workers keep run
 
 
 def has_abandoned() -> bool:
+    """Return whether workers still run abandoned calls."""
     return any(not future.done() for future in _ABANDONED)
 
 
@@ -102,7 +103,7 @@ class Runner:
     def drop(self, job: Any) -> None:
         """Drop a job's waiting tasks. Its running tasks still return results."""
         for queue in [queue for queue in self._queues if queue.job is job]:
-            self.progress.add_work(-sum(task.work for task in queue.tasks))
+            self.progress.add_work(-sum(task.work for task in queue.tasks))  # the remaining tasks
             self._queues.remove(queue)
 
     def stop(self) -> list[Result]:

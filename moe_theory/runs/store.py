@@ -121,10 +121,9 @@ class Store:
             try:
                 if file not in self._databases:
                     self.folder.mkdir(parents=True, exist_ok=True)
-                    address = f"{file.absolute().as_uri()}?mode={'rwc' if file == self.file else 'rw'}"
-                    database = sqlite3.connect(
-                        address, PATIENCE, isolation_level=None, check_same_thread=False, uri=True
-                    )
+                    mode = "rwc" if file == self.file else "rw"  # only this process's own file may be created
+                    uri = f"{file.absolute().as_uri()}?mode={mode}"
+                    database = sqlite3.connect(uri, PATIENCE, isolation_level=None, check_same_thread=False, uri=True)
                     database.execute("PRAGMA synchronous=FULL")
                     self._databases[file] = database
                 yield self._databases[file]
@@ -137,7 +136,7 @@ class Store:
 
 
 def _digest(key: str, data: Any) -> bytes:
-    if not isinstance(data, bytes):
+    if not isinstance(data, bytes):  # in a damaged row
         data = repr(data).encode()
     return hashlib.sha256(key.encode() + data).digest()
 

@@ -36,9 +36,7 @@ class WorkerPool:
         there = future.result()
         different = difference(there, local, CODE)
         if different:
-            raise InvalidValueError(
-                f"the workers of {self.description} have {different}. Install this process's versions there."
-            )
+            raise InvalidValueError(f"the workers of {self.description} have {different}. Install the same there.")
         return there
 
 
@@ -96,5 +94,5 @@ def executor_pool(executor: Executor) -> WorkerPool:
             "executor whose submit returns its futures. Pass the address of a Dask cluster as dask=.",
             argument="executor",
         )
-    number = getattr(executor, "_max_workers", None) or UNKNOWN_WORKERS
+    number = getattr(executor, "_max_workers", None) or UNKNOWN_WORKERS  # no public attribute tells it
     return WorkerPool(executor, type(executor).__name__, number)

@@ -21,9 +21,7 @@ REPLICATE = "replicate"
 MAX_NETCDF_BYTES = 2**31 - 4  # the format's limit for a variable
 
 
-def dataset(
-    sweep: Specification, cells: Sequence[tuple[Any, Arrays]], last: xr.Variable, is_complete: bool
-) -> xr.Dataset:
+def dataset(sweep: Specification, cells: Sequence[tuple[Any, Arrays]], last: xr.Variable, is_full: bool) -> xr.Dataset:
     """Return a sweep's cells like `Results.to_xarray`. Missing values are nan, with a count of 0.
 
     Args:
@@ -37,9 +35,9 @@ def dataset(
     for name, quantity in quantities.items():
         available = [pieces[name] for _, pieces in cells if name in pieces]
         shapes = {piece.shape[1:-1] for piece in available} or {(0,) * len(quantity.axes)}
-        sizes = tuple(map(max, zip(*shapes, strict=True)))
+        sizes = tuple(map(max, zip(*shapes, strict=True)))  # the largest of all cells, axis by axis
         dtype = available[0].dtype if available else np.dtype(np.float64)
-        is_whole = is_complete and len(shapes) == 1
+        is_whole = is_full and len(shapes) == 1
         if last.dims == (STATISTIC,) or not (is_whole or dtype.kind == "f"):  # integers have no nan
             dtype = np.dtype(np.float64)
         filler = np.nan if dtype.kind == "f" else 0
@@ -48,10 +46,10 @@ def dataset(
             arrays[name][..., 0] = 0  # index 0 is the count
         for dim, size in zip(quantity.axes, sizes, strict=True):
             coordinates[dim] = xr.Variable(dim, np.arange(size))
-    for place, (labels, pieces) in enumerate(cells):
+    for place, (last_places, pieces) in enumerate(cells):
         for name, piece in pieces.items():
             own_axes = [slice(size) for size in piece.shape[:-1]]  # may be shorter than the longest cell's
-            arrays[name][place][(*own_axes, labels)] = piece
+            arrays[name][place][(*own_axes, last_places)] = piece
     variables = {}
     for name, array in arrays.items():
         dims = [*(axis.name for axis in sweep.grid.axes), ROUND, *quantities[name].axes, *last.dims]
@@ -77,7 +75,7 @@ def to_netcdf(data: xr.Dataset, path: Path) -> None:
         data.to_netcdf(temporaries[path.name], engine="scipy", format="NETCDF3_64BIT")
 
 
-def long_name(name: str, cls: type) -> str:
-    comment = next((field.comment for field in fields_beside(cls) if field.name == name), "")
+def long_name(name: str, params_type: type) -> str:
+    comment = next((field.comment for field in fields_beside(params_type) if field.name == name), "")
     words = name.replace("num_", "number of ").replace("_", " ")
     return ", ".join(filter(None, (words, comment)))

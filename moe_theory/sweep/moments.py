@@ -1,7 +1,6 @@
 """Moments over replicates, reduced inside a scan and merged on the host in float64.
 
-A chunk is centred before it is squared, so float32 loses little. Chunks merge by pairwise update (Chan, Golub and
-LeVeque 1983, Pebay 2008).
+A chunk is centred before it is squared, so float32 loses little. Chunks merge in pairs (Chan, Golub, LeVeque 1983).
 """
 
 from collections.abc import Iterable

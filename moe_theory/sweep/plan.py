@@ -95,7 +95,6 @@ class SweepPlan:
                 f"{count} chunks of {width} replicates are more than {MAX_CHUNKS}. Set chunk_width to "
                 f"{width * math.ceil(count / MAX_CHUNKS)} or more, or split the sweep."
             )
-
         self.by_cell: list[list[PlannedChunk]] = []  # sorted by replicates
         for index, cell in enumerate(sweep.grid.cells):
             task = self._task_of(cell)
@@ -110,6 +109,7 @@ class SweepPlan:
         sweep = self.sweep
         fitting = self._fitting_width(cell) if self.fingerprint["backend"] == "cpu" else ACCELERATOR_WIDTH
         width = sweep.chunk_width or fitting
+        num_batches = math.ceil(width / fitting)
         return CellTask(
             system=sweep.system,
             dims=dataclasses.asdict(cell.dims),
@@ -121,7 +121,7 @@ class SweepPlan:
             seed=sweep.seed,
             precision=sweep.precision,
             width=width,
-            batch=math.ceil(width / math.ceil(width / fitting)),  # batches of equal size, which fit
+            batch=math.ceil(width / num_batches),  # batches of equal size, which fit
             fingerprint=self.fingerprint,
         )
 
@@ -133,12 +133,13 @@ class SweepPlan:
         return self._widths[shape]
 
 
-_code_digest = functools.cache(code_digest)
+_cached_digest = functools.cache(code_digest)
 
 
 def fingerprint(system: str, observables: Sequence[str] = ()) -> dict[str, str]:
     """Return everything besides a task that decides its numbers."""
-    return provenance.fingerprint(_code_digest(sweepable(system).code, compute_chunk, *user_functions(observables)))
+    functions = user_functions(observables)
+    return provenance.fingerprint(_cached_digest(sweepable(system).code, compute_chunk, *functions))
 
 
 def compute(chunk: PlannedChunk) -> bytes:
@@ -154,29 +155,25 @@ def compute(chunk: PlannedChunk) -> bytes:
 
 def compute_chunk(task: CellTask, first: int) -> bytes:
     end = first + task.width
+    kind = sweepable(task.system)
+    dims = kind.dims(**task.dims)
+    params = kind.params(**task.params)
     with jax.enable_x64(task.precision == "float64"), compiled_once(task.program):
-        cell = _cell(task)
+        system = kind.system(dims, task.choices)
+        observe = kind.observe(task.observables)
+        cell = cells.Cell("sweep", system, params, task.rounds, record_every=task.record_every, observe=observe)
         batches = []
         for start in range(first, end, task.batch):  # a batch fits a core's cache
             replicates = np.arange(start, start + task.batch)
             chunk = cells.Chunk(cell, replicates, num_kept=min(task.batch, end - start))
             _, records = cells.compute_chunk(chunk, task.seed)
             batches.append(records)
-    kind = sweepable(task.system)
     arrays = {}
     for name, quantity in kind.quantities(task.observables).items():
-        pieces = [batch[name] for batch in batches]
+        pieces = [batch[name] for batch in batches]  # arrays, or trees that closed forms read
         arrays[name] = jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=-1), *pieces)
         if isinstance(quantity, ClosedForm):
             rounds = recorded_rounds(task.rounds, task.record_every)
-            dims = kind.dims(**task.dims)
-            values = quantity.formula(dims, kind.params(**task.params), rounds[:, None], arrays[name])
+            values = quantity.formula(dims, params, rounds[:, None], arrays[name])
             arrays[name] = np.broadcast_to(np.asarray(values, np.float64), (len(rounds), task.width))
     return pack(arrays)
-
-
-def _cell(task: CellTask) -> cells.Cell:
-    kind = sweepable(task.system)
-    system = kind.system(kind.dims(**task.dims), task.choices)
-    observe = kind.observe(task.observables)
-    return cells.Cell("sweep", system, kind.params(**task.params), task.rounds, task.record_every, observe=observe)

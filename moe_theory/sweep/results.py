@@ -73,7 +73,7 @@ class Sweep(Specification):
 
 
 def results_of(outcome: runner.Outcome) -> "Results":
-    results = Results(outcome.plan, outcome.store, partial=True)
+    results = Results(outcome.plan, outcome.store, partial=True)  # so that missing chunks raise nothing here
     results.partial = not results.coverage.is_complete
     return results
 
@@ -88,7 +88,7 @@ class Results:
         self.partial: bool = partial
         self.sweep: Specification = plan.sweep
         saved = store.keys()
-        self._present = [[chunk for chunk in chunks if chunk.name in saved] for chunks in plan.by_cell]
+        self._present = [[chunk for chunk in chunks if chunk.name in saved] for chunks in plan.by_cell]  # by cell
         if not (partial or self.coverage.is_complete):
             raise self._incomplete()
 
@@ -98,8 +98,7 @@ class Results:
 
         Args:
             partial: whether to accept missing chunks. Statistics are then of fewer replicates (see `count`), or nan.
-        Raises: InvalidValueError if the folder has no sweep. MissingError for missing chunks. OutputError for an
-            address instead of a folder.
+        Raises: InvalidValueError for a folder without a sweep. MissingError for missing chunks. OutputError for a URL.
         """
         folder = local(path)
         manifest = runner.read_manifest(folder)
@@ -114,9 +113,10 @@ class Results:
     @property
     def coverage(self) -> Coverage:
         """The completed part. Damaged chunks are left out once they have been read."""
-        num_kept = sum(chunk.num_kept for chunk in itertools.chain.from_iterable(self._present))
+        present = list(itertools.chain.from_iterable(self._present))
+        replicates = sum(chunk.num_kept for chunk in present)
         of_replicates = self.sweep.replicates * len(self.sweep.grid)
-        return Coverage(sum(map(len, self._present)), len(self.plan.chunks), num_kept, of_replicates)
+        return Coverage(len(present), len(self.plan.chunks), replicates=replicates, of_replicates=of_replicates)
 
     @property
     def kind(self) -> Sweepable:
@@ -138,7 +138,7 @@ class Results:
         """Names of the statistics, such as "mean", or "q2.5" for the quantile 0.025."""
         short = [f"q{100 * quantile:g}" for quantile in self.sweep.quantiles]
         exact = [f"q{100 * quantile!r}" for quantile in self.sweep.quantiles]
-        if len(set(short)) < len(short):
+        if len(set(short)) < len(short):  # six digits do not tell the quantiles apart
             return (*MOMENTS, *exact)
         return (*MOMENTS, *short)
 
@@ -189,9 +189,8 @@ class Results:
         pieces = [arrays for _, arrays in self._read(place)]
         if not pieces:
             return None
-        return {
-            name: _statistics([piece[name] for piece in pieces], self.sweep.quantiles) for name in self.sweep.quantities
-        }
+        quantiles = self.sweep.quantiles
+        return {name: _statistics([piece[name] for piece in pieces], quantiles) for name in self.sweep.quantities}
 
     def replicates_of(self, place: int) -> tuple[Int[np.ndarray, " B"], Arrays]:
         """Return the replicates' numbers in the cell at this place, and arrays (R, *own axes, B) by observable."""
@@ -200,16 +199,15 @@ class Results:
             return np.arange(0), {}
         numbers = np.concatenate([chunk.first + np.arange(chunk.num_kept) for chunk, _ in read])
         pieces = [arrays for _, arrays in read]
-        return numbers, {
-            name: np.concatenate([piece[name] for piece in pieces], axis=-1) for name in self.sweep.quantities
-        }
+        names = self.sweep.quantities
+        return numbers, {name: np.concatenate([piece[name] for piece in pieces], axis=-1) for name in names}
 
     def _read(self, place: int) -> list[tuple[PlannedChunk, Arrays]]:
         """Return a cell's intact chunks and their replicates. Raises: MissingError unless partial."""
         pieces = []
         for chunk in self.plan.by_cell[place]:
             data = self.store.get(chunk.name)
-            if data is None:
+            if data is None:  # missing or damaged
                 self._present[chunk.cell] = [other for other in self._present[chunk.cell] if other is not chunk]
                 if not self.partial:
                     raise self._incomplete(self.damaged.get(chunk.name, ""))
@@ -227,9 +225,9 @@ class Results:
 
 
 def _statistics(pieces: Sequence[np.ndarray], quantiles: Sequence[float]) -> Float[np.ndarray, "R ... S"]:
-    wide: list[Any] = [piece.astype(np.float64, order="C") for piece in pieces]
+    doubles: list[Any] = [piece.astype(np.float64, order="C") for piece in pieces]
     with np.errstate(invalid="ignore", over="ignore"):  # values or their squares may not be finite
-        merged = moments.merge([moments.over_replicates(piece) for piece in wide])
-        rows = np.quantile(np.concatenate(wide, axis=-1), quantiles, axis=-1)
+        merged = moments.merge([moments.over_replicates(piece) for piece in doubles])
+        rows = np.quantile(np.concatenate(doubles, axis=-1), quantiles, axis=-1)
     columns = [merged.count, merged.mean, merged.standard_error, merged.minimum, merged.maximum]
     return np.stack([*columns, *rows], axis=-1)

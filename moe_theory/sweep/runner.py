@@ -22,7 +22,7 @@ from moe_theory.sweep.specification import Specification
 
 SCHEMA = "moe-theory/sweep/3"
 MANIFEST = "sweep.json"
-LOOK = 1.0  # seconds between checks whether the run is stopped
+CHECK_SECONDS = 1.0  # seconds between checks whether the run is stopped
 
 
 class Part(NamedTuple):
@@ -88,9 +88,8 @@ def run(
     with contextlib.closing(pool):
         path = prepare_folder(folder)
         progress.running(f"a first task on {pool.description}")
-        plan = SweepPlan(
-            sweep, pool.fingerprint(functools.partial(planning.fingerprint, sweep.system, sweep.observables or ()))
-        )
+        fingerprint_of_worker = functools.partial(planning.fingerprint, sweep.system, sweep.observables or ())
+        plan = SweepPlan(sweep, pool.fingerprint(fingerprint_of_worker))
         write_manifest(path, Manifest(sweep.to_json(), plan.fingerprint), is_part=part is not None)
         chunks = plan.chunks
         suffix = ""
@@ -99,10 +98,9 @@ def run(
             suffix = part.suffix
         store = Store(path, suffix)
         saved = store.intact(chunk.name for chunk in chunks)
-        missing = programs_first(
-            (chunk for chunk in chunks if chunk.name not in saved), lambda chunk: chunk.task.program
-        )
-        counts = ChunkCounts(len(chunks), len(saved), dict(store.damaged))
+        unsaved = [chunk for chunk in chunks if chunk.name not in saved]
+        missing = programs_first(unsaved, program_of=lambda chunk: chunk.task.program)
+        counts = ChunkCounts(len(chunks), present=len(saved), damaged=dict(store.damaged))
         runner = Runner(pool, progress)
         work = sum(chunk.replicate_rounds for chunk in missing)
         tasks = (Task(functools.partial(planning.compute, chunk), chunk.replicate_rounds, chunk) for chunk in missing)
@@ -112,7 +110,7 @@ def run(
             while runner.is_busy:
                 if is_stopped():
                     raise KeyboardInterrupt
-                _save(runner.wait(LOOK), store, counts)
+                _save(runner.wait(CHECK_SECONDS), store, counts)
                 progress.at(counts.line)
         except BaseException:
             with contextlib.suppress(Exception):  # the first error, such as a full disk, is reported
@@ -129,7 +127,7 @@ def _save(results: Sequence[Result], store: Store, counts: ChunkCounts) -> None:
         try:
             computed[result.task.place.name] = result.future.result()
         except Exception as error:
-            failure = failure or error
+            failure = failure or error  # the first one
     if computed:
         store.put(computed)
         counts.computed += len(computed)
@@ -154,19 +152,17 @@ def read_manifest(folder: Path) -> Manifest:
         return Manifest(document["specification"], document["fingerprint"])
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as failure:
         reason = getattr(failure, "strerror", None) or failure
-        raise InvalidValueError(
-            f"{path} cannot be read ({reason}). Rerun the sweep, which reuses saved chunks."
-        ) from None
+        raise InvalidValueError(f"{path} cannot be read ({reason}). Rerun the sweep. It reuses chunks.") from None
 
 
 def write_manifest(folder: Path, manifest: Manifest, is_part: bool) -> None:
     """Write the manifest of a run that begins. Raises: OutputError. InvalidValueError for another fingerprint."""
     if is_part and (folder / MANIFEST).exists():
-        before = read_manifest(folder)
-        if before.specification == manifest.specification and before.fingerprint != manifest.fingerprint:
+        existing = read_manifest(folder)
+        if existing.specification == manifest.specification and existing.fingerprint != manifest.fingerprint:
             raise InvalidValueError(
                 f"{folder} has parts from another machine or other code: this one has "
-                f"{difference(manifest.fingerprint, before.fingerprint)}. Run all parts on machines of the same kind."
+                f"{difference(manifest.fingerprint, existing.fingerprint)}. Run all parts on machines of the same kind."
             )
     document = {"schema": SCHEMA, **manifest._asdict()}
     write_whole(folder / MANIFEST, json.dumps(document, indent=1) + "\n")

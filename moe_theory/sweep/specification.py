@@ -46,7 +46,7 @@ class Specification:
     Raises: DeclarationError, UnknownNameError or InvalidValueError for an impossible sweep.
     """
 
-    system: Annotated[Text, AfterValidator(lambda name: sweepable(name) and name)]  # a registered system
+    system: Annotated[Text, AfterValidator(lambda name: sweepable(name) and name)]  # `sweepable` raises for other names
     rounds: Annotated[Whole, Field(ge=1, le=2**31 - 1)]  # T
     axes: Table = dataclasses.field(default_factory=dict)  # values by name
     zips: dict[Text, Table] = dataclasses.field(default_factory=dict)  # values of names that vary together, by axis
@@ -65,10 +65,10 @@ class Specification:
 
     def __post_init__(self) -> None:
         for name, value in checked(_FIELDS, dict(vars(self))):
-            object.__setattr__(self, name, value)
+            object.__setattr__(self, name, value)  # the dataclass is frozen
         for name, value in self._completed().items():
             object.__setattr__(self, name, value)
-        _ = self.grid
+        _ = self.grid  # refuses impossible cells, and is cached
 
     @property
     def stride(self) -> int:
@@ -158,9 +158,8 @@ class Specification:
         kind = vocabulary.system
         fields: dict[str, Any] = {}
         for table in TABLES:
-            fields[table] = {
-                name: vocabulary.fixed_value(table, name, value) for name, value in getattr(self, table).items()
-            }
+            values = getattr(self, table)
+            fields[table] = {name: vocabulary.fixed_value(table, name, value) for name, value in values.items()}
         fields["axes"] = {name: vocabulary.column(name, values) for name, values in self.axes.items()}
         fields["zips"] = {}
         for axis, columns in self.zips.items():
@@ -181,9 +180,7 @@ class Specification:
             checked(_DISTINCT, rows, axis.name)
         num_cells = math.prod(axis.num_values for axis in axes)
         if num_cells > MOST_CELLS:
-            raise DeclarationError(
-                f"the axes span {shortened(num_cells)} cells, above {MOST_CELLS}. Shorten or zip axes."
-            )
+            raise DeclarationError(f"the axes span {shortened(num_cells)} cells, above {MOST_CELLS}. Shorten axes.")
         stride = self.record_every
         if stride is None:
             stride = math.ceil(self.rounds / RECORDS)
@@ -207,10 +204,9 @@ class Specification:
 
     @property
     def _labels(self) -> set[str]:
-        dims = itertools.chain.from_iterable(
-            observable.axes for observable in vocabulary_of(self.system).system.observables.values()
-        )
-        return {*vocabulary_of(self.system).columns, *RESERVED, *dims}
+        vocabulary = vocabulary_of(self.system)
+        dims = itertools.chain.from_iterable(observable.axes for observable in vocabulary.system.observables.values())
+        return {*vocabulary.columns, *RESERVED, *dims}
 
     def _check_zip(self, name: str, columns: Mapping[str, Sequence[Any]]) -> None:
         kind = vocabulary_of(self.system).system
@@ -241,5 +237,5 @@ def example() -> str:
 
 _DISTINCT = TypeAdapter(Annotated[Any, AfterValidator(distinct)])
 _HINTS = get_type_hints(Specification, include_extras=True)
-_KINDS: dict[str, Any] = {name: (kind, ...) for name, kind in _HINTS.items()}
+_KINDS: dict[str, Any] = {name: (kind, ...) for name, kind in _HINTS.items()}  # for Pydantic, ... means required
 _FIELDS = TypeAdapter(create_model("Fields", **_KINDS))

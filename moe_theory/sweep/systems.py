@@ -114,7 +114,7 @@ class Sweepable:
             if name not in by_name:
                 raise unknown_name(kind, name, by_name)
             parts.append((kind, by_name[name]))
-        return _built(self.build, dims, tuple(parts))
+        return _build_once(self.build, dims, tuple(parts))
 
     def quantities(self, names: Sequence[str]) -> dict[str, Quantity]:
         """Return observables and closed forms by name. FILE:NAME names a user's (state, info) -> scalar.
@@ -135,12 +135,13 @@ class Sweepable:
 
     def observe(self, names: Sequence[str]) -> Observe:
         """Return a function of (state, info) that records these quantities. Equal names give the same function."""
-        return _observe(tuple((name, quantity.read) for name, quantity in self.quantities(names).items()))
+        quantities = self.quantities(names)
+        return _observe(tuple((name, quantity.read) for name, quantity in quantities.items()))
 
 
 def sweepable(name: str) -> Sweepable:
     """Return a system of an installed paper. Raises: UnknownNameError."""
-    if name in paper_names() and name in find_paper(name).systems:  # so no other paper is imported
+    if name in paper_names() and name in find_paper(name).systems:  # otherwise all papers are imported
         return find_paper(name).import_system(name)
     for paper in all_papers().values():
         if name in paper.systems:
@@ -183,13 +184,13 @@ def _scalar(place: str, function: Callable[[State, Info], Array]) -> Callable[[S
 
 
 @functools.lru_cache
-def _built(build: Callable[..., System], dims: Any, parts: tuple[tuple[str, Any], ...]) -> System:
+def _build_once(build: Callable[..., System], dims: Any, parts: tuple[tuple[str, Any], ...]) -> System:
     return build(dims, **dict(parts))
 
 
 @functools.lru_cache
 def _observe(reads: tuple[tuple[str, Callable[[State, Info], PyTree] | None], ...]) -> Observe:
     def observe(state: State, info: Info) -> dict[str, PyTree]:
-        return {name: read and read(state, info) for name, read in reads}
+        return {name: read and read(state, info) for name, read in reads}  # None for formulas without input
 
     return observe

@@ -14,10 +14,7 @@ from moe_theory.core.fields import fields_of
 from moe_theory.core.system import Observe, Params, System, check_replicates, observe_info
 from moe_theory.runs.cells import Cell, Run, run_cells
 from moe_theory.runs.progress import Progress, automatic, shown
-from moe_theory.sweep.dataset import long_name
-
-ROUND = "round"
-REPLICATE = "replicate"
+from moe_theory.sweep.dataset import REPLICATE, ROUND, long_name
 
 
 def vary(
@@ -61,7 +58,7 @@ def vary(
     cells = []
     for index, combination in enumerate(itertools.product(*values.values())):
         setting = params._replace(**dict(zip(values, combination, strict=True)))
-        cells.append(Cell(str(index), system, setting, num_rounds, record_every, observe, keeps_state=False))
+        cells.append(Cell(str(index), system, setting, num_rounds, record_every, observe=observe, keeps_state=False))
     with shown(progress) as listener:
         runs = run_cells(cells, count, seed=seed, progress=listener, what=", ".join(values) or "run")
     return _dataset(list(runs.values()), values, type(params)).assign_attrs(seed=seed, num_rounds=num_rounds)
@@ -78,9 +75,8 @@ def _dataset(runs: Sequence[Run], values: Mapping[str, Sequence[Any]], params_ty
         dims = (*values, ROUND, *own_dims, REPLICATE)
         variables[name] = (dims, array, {"long_name": comments.get(name, name)})
     coordinates = {name: (name, column, {"long_name": long_name(name, params_type)}) for name, column in values.items()}
-    return xr.Dataset(
-        variables, {**coordinates, ROUND: runs[0].rounds, REPLICATE: runs[0].replicates.astype(np.uint32)}
-    )
+    replicates = runs[0].replicates.astype(np.uint32)
+    return xr.Dataset(variables, {**coordinates, ROUND: runs[0].rounds, REPLICATE: replicates})
 
 
 def _values(name: str, column: Sequence[Any], params: Params) -> list[Any]:
@@ -91,7 +87,8 @@ def _values(name: str, column: Sequence[Any], params: Params) -> list[Any]:
     rounded = array
     if array.dtype.kind == "f":  # runs round to JAX's precision
         rounded = array.astype(jax.dtypes.canonicalize_dtype(array.dtype))
-    if array.ndim != 1 or array.size == 0 or len(set(map(repr, rounded.tolist()))) < array.size:
+    num_distinct = len(set(map(repr, rounded.ravel().tolist())))  # as texts nan equals nan
+    if array.ndim != 1 or array.size == 0 or num_distinct < array.size:
         raise InvalidValueError(
             f"{name}={column!r} must be a list of values that are different in {rounded.dtype}. Change {name}.",
             argument=name,

@@ -30,11 +30,12 @@ def checked(kind: TypeAdapter[_T], value: Any, name: str = "") -> _T:
         error = problem.get("ctx", {}).get("error")
         if isinstance(error, MoeTheoryError):
             raise error from None
+        # Pydantic's path also has positions in lists, and "[key]" for a key.
         path = [name, *(part for part in problem["loc"] if isinstance(part, str) and part != "[key]")]
         words = ".".join(part if part.isidentifier() else shortened(part) for part in path if part)
         if problem["type"] == "missing":
             raise DeclarationError(f"{words} is missing. Add it.", words) from None
-        text = problem["msg"].partition(" ")[2]  # "Input should be ..."
+        text = problem["msg"].partition(" ")[2]  # without "Input", such as "should be ..."
         raise DeclarationError(f"{words}={shortened(problem['input'])} {text}. Change this value.", words) from None
 
 
@@ -58,10 +59,10 @@ def plain(value: Any) -> Any:
 
 def distinct(values: Sequence[_T]) -> tuple[_T, ...]:
     """Return the values as a tuple. Raises: PydanticCustomError if two are equal."""
-    value, count = Counter(values).most_common(1)[0] if values else (None, 0)
-    if count > 1:
-        message: Any = f"Input should not have {shortened(value)} twice"
-        raise PydanticCustomError("distinct", message)
+    for value, count in Counter(values).most_common(1):
+        if count > 1:
+            message: Any = f"Input should not have {shortened(value)} twice"
+            raise PydanticCustomError("distinct", message)
     return tuple(values)
 
 
@@ -75,7 +76,7 @@ Text = Annotated[str, Strict()]
 Whole = Annotated[int, Strict(), BeforeValidator(plain)]
 Real = Annotated[
     float, Strict(), Field(allow_inf_nan=False), BeforeValidator(plain), AfterValidator(lambda value: value + 0.0)
-]
+]  # the sum turns -0.0 into 0.0
 Boolean = Annotated[bool, Strict(), BeforeValidator(plain)]
 Table = dict[Text, Any]
 
@@ -95,7 +96,8 @@ class Spacing(BaseModel):
         spread = np.linspace if self.linspace else np.geomspace
         with np.errstate(all="ignore"):  # an overflow is refused later as a value
             values = spread(ends[0], ends[1], self.num).tolist()
-        return [ends[0], *(float(f"{value:.12g}") for value in values[1:-1]), ends[1]]
+        inner = [float(f"{value:.12g}") for value in values[1:-1]]  # 0.3 rather than 0.30000000000000004
+        return [ends[0], *inner, ends[1]]
 
 
 class Vocabulary(NamedTuple):
@@ -140,14 +142,15 @@ def vocabulary_of(system: str) -> Vocabulary:
     fixed = {table: {name: TypeAdapter(value) for name, value in values.items()} for table, values in types.items()}
     columns = {}
     for name, value in {**types["params"], **types["dims"], **types["choices"], **types[READING]}.items():
-        read = functools.partial(_column, name in kind.sizes or type(defaults.get(name)) is int)
+        is_whole = name in kind.sizes or type(defaults.get(name)) is int
+        expand = functools.partial(_expanded_column, is_whole)
         length = Field(min_length=1, max_length=MOST_VALUES)
-        column: Any = Annotated[list[value], Strict(), length, BeforeValidator(read), AfterValidator(tuple)]
+        column: Any = Annotated[list[value], Strict(), length, BeforeValidator(expand), AfterValidator(tuple)]
         columns[name] = TypeAdapter(column)
     return Vocabulary(kind, fixed, columns)
 
 
-def _column(is_whole: bool, values: Any) -> Any:
+def _expanded_column(is_whole: bool, values: Any) -> Any:
     if not isinstance(values, Mapping):
         return plain(values)
     numbers = Spacing.model_validate(values).values()

@@ -33,12 +33,11 @@ class Archive:
             return None
         self.found.add(key)
         arrays = unpack(data)
-        count = int(arrays["count"])
-        parts = {
-            name: np.ascontiguousarray(np.broadcast_to(arrays[name], (count, arrays[name].shape[1])))
-            for name in Samples._fields
-            if name in arrays
-        }
+        count = int(arrays["count"])  # equal replicates are saved as one row
+        parts = {}
+        for name in [name for name in Samples._fields if name in arrays]:
+            shape = (count, arrays[name].shape[1])
+            parts[name] = np.ascontiguousarray(np.broadcast_to(arrays[name], shape))
         return Samples(**parts), [str(label) for label in arrays["labels"]]
 
     def save(self, claim: Claim, reading: ReadingLike, seed: int, samples: Samples, labels: list[str]) -> None:
@@ -59,24 +58,27 @@ class Keys:
 
     def __init__(self) -> None:
         self._digests = Digests()
-        self._codes: dict[tuple[int, int], tuple[str, Any]] = {}  # by the ids of claim and reading, which live here
+        # By the ids of claim and reading. Values contain both objects, so that no other object has their ids.
+        self._codes: dict[tuple[int, int], tuple[str, Any]] = {}
 
     def of(self, claim: Claim, reading: ReadingLike, seed: int) -> str:
         """Return the key of a claim's samples. Raises: InvalidValueError if a value in the code has no key."""
-        place = (id(claim), id(reading))
-        if place not in self._codes:
+        ids = (id(claim), id(reading))
+        if ids not in self._codes:
             try:
-                code = self._digests.of(_decisive(claim, reading))
+                code = self._digests.of(_values_behind_samples(claim, reading))
             except InvalidValueError as failure:
                 raise InvalidValueError(f"claim {claim.id}: {failure}") from None
-            self._codes[place] = (code, (claim, reading))
-        parts = (self._codes[place][0], fingerprint(), versions(), is_x64(), seed)
+            self._codes[ids] = (code, (claim, reading))
+        code, _ = self._codes[ids]
+        parts = (code, fingerprint(), versions(), is_x64(), seed)
         return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
-def _decisive(claim: Claim, reading: ReadingLike) -> Any:
+def _values_behind_samples(claim: Claim, reading: ReadingLike) -> Any:
     criterion = claim.criterion
-    functions = [claim.observe, *(function for *_, function in criterion.asked()), claim.labels, claim.hypotheses]
+    criterion_functions = [function for _, _, function in criterion.further_samples()]
+    functions = [claim.observe, *criterion_functions, claim.labels, claim.hypotheses]
     shape = (criterion.abscissa, criterion.is_of_slopes, criterion.is_of_events, claim.function is None)
     experiment = claim.experiment
     fields = "num_rounds record_every keeps_state width lengths is_double observe start dims".split()

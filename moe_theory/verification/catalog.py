@@ -52,9 +52,8 @@ def statements(pattern: str = "*") -> Listing[Statement]:
     """Return the statements whose names match a pattern, by paper.
 
     Args:
-        pattern: a name such as "continual.lemma-8", which may be the common start of several cases or omit the paper,
-            or a glob over names. Or the paper's own "Lemma 11" or "continual.Lemma 11", a paper's name, or a claim's
-            id.
+        pattern: a name such as "continual.lemma-8", which may be a start of several cases or omit the paper, or a glob
+            over names. Or the paper's own "Lemma 11" or "continual.Lemma 11", a paper's name, or a claim's id.
     Raises: UnknownNameError if nothing matches. DeclarationError or DamagedError for an unreadable text or index.
 
     Examples:
@@ -77,20 +76,23 @@ def matching(pattern: str, every: Sequence[Statement]) -> list[Statement]:
     papers = dict.fromkeys(statement.paper for statement in every)
     if pattern in papers:
         return [statement for statement in every if statement.paper == pattern]
-    matches = _matching(pattern, every)
-    return matches or list(itertools.chain.from_iterable(_matching(f"{paper}.{pattern}", every) for paper in papers))
+    matches = _matching_whole(pattern, every)
+    if matches:
+        return matches
+    return list(itertools.chain.from_iterable(_matching_whole(f"{paper}.{pattern}", every) for paper in papers))
 
 
 def answered(paper: str) -> list[Statement]:
     """Return a paper's statements in order. If it has none, return the statements that its claims test."""
-    answers = answers_for(paper)
-    if not answers:
+    tested_papers = answers_for(paper)
+    if not tested_papers:
         return statements(paper)
-    every = itertools.chain.from_iterable(map(statements, answers))
+    every = itertools.chain.from_iterable(map(statements, tested_papers))
     return [statement for statement in every if any(id.startswith(f"{paper}.") for id in statement.roles)]
 
 
 def answers_for(paper: str) -> Sequence[str]:
+    """Return the other papers whose statements this paper's claims test."""
     return declaration_of(paper).get("answers_for") or ()
 
 
@@ -111,8 +113,8 @@ def catalog_of(paper: str) -> Catalog:
     """Return a paper's declarations, from files if its index is current, and otherwise from modules."""
     module = declaration_of(paper).get("statements") or paper_package(paper)
     if module in sys.modules:
-        return _imported(paper)
-    return _of_files(paper) or _imported(paper)
+        return _catalog_from_modules(paper)
+    return _catalog_from_files(paper) or _catalog_from_modules(paper)
 
 
 def all_figure_titles() -> dict[str, dict[str, str]]:
@@ -142,24 +144,22 @@ def digest_of(paper: str) -> str:
 
 def index_text(paper: str) -> str | None:
     """Return the text of a paper's index, made from its modules, or None if a statement has texts in Python."""
-    owners = _declared_by(paper)
-    if not all(declared.texts for declared in owners):
+    declarations = _declared_by(paper)
+    if not all(declaration.texts for declaration in declarations):
         return None
-    catalog = _imported(paper)
+    catalog = _catalog_from_modules(paper)
     statements = [
         {
-            "id": declared.id,
-            "paper": declared.paper,
-            "module": declared.module,
-            "roles": {id: str(role) for id, role in declared.roles.items()},
+            "id": declaration.id,
+            "paper": declaration.paper,
+            "module": declaration.module,
+            "roles": {id: str(role) for id, role in declaration.roles.items()},
             "free": [plain(dataclasses.asdict(quantity)) for quantity in statement.free],
         }
-        for declared, statement in zip(owners, catalog.statements, strict=True)
+        for declaration, statement in zip(declarations, catalog.statements, strict=True)
     ]
-    claims = {
-        id: {name: getattr(claim, name) for name in ("kind", "side", "replaced_by", "is_computed")}
-        for id, claim in catalog.claims.items()
-    }
+    names = ("kind", "side", "replaced_by", "is_computed")
+    claims = {id: {name: getattr(claim, name) for name in names} for id, claim in catalog.claims.items()}
     figures = {name: spec.title for name, spec in find_paper(paper).import_figures().items()}
     head = {"schema": SCHEMA, "digest": digest_of(paper)}
     document = head | {"statements": statements, "claims": claims, "figures": figures}
@@ -167,26 +167,12 @@ def index_text(paper: str) -> str | None:
 
 
 @functools.cache  # each process reads a paper once, as it would import it once
-def _of_files(paper: str) -> Catalog | None:
+def _catalog_from_files(paper: str) -> Catalog | None:
     index = _index_of(paper)
-    if index is None:
-        return None
-    return _read(paper, index)
+    return None if index is None else _parsed_catalog(paper, index)
 
 
-def _index_of(paper: str) -> dict[str, Any] | None:
-    path = paper_folder(paper) / NAME
-    try:
-        index = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    is_index = isinstance(index, dict) and index.keys() >= {"statements", "claims"}
-    if is_index and index.get("schema") == SCHEMA and index.get("digest") == digest_of(paper):
-        return index
-    return None
-
-
-def _read(paper: str, index: Mapping[str, Any]) -> Catalog:
+def _parsed_catalog(paper: str, index: Mapping[str, Any]) -> Catalog:
     statements = []
     claims = {}
     for record in index["statements"]:
@@ -210,13 +196,25 @@ def _read(paper: str, index: Mapping[str, Any]) -> Catalog:
     return Catalog(statements, {id: claims[id] for id in index["claims"]})
 
 
-def _imported(paper: str) -> Catalog:
+def _index_of(paper: str) -> dict[str, Any] | None:
+    """Return a paper's index, or None if it is missing, damaged or outdated."""
+    path = paper_folder(paper) / NAME
+    try:
+        index = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    is_index = isinstance(index, dict) and index.keys() >= {"statements", "claims"}
+    if is_index and index.get("schema") == SCHEMA and index.get("digest") == digest_of(paper):
+        return index
+    return None
+
+
+def _catalog_from_modules(paper: str) -> Catalog:
     from moe_theory.verification.claim import registered
 
-    owners = _declared_by(paper)
-    prefix = f"{paper}."
-    claims = {id: claim for id, claim in registered().items() if id.startswith(prefix)}
-    return Catalog([declared.plain for declared in owners], claims)
+    declarations = _declared_by(paper)  # imports the claims
+    claims = {id: claim for id, claim in registered().items() if id.startswith(f"{paper}.")}
+    return Catalog([declaration.plain for declaration in declarations], claims)
 
 
 def _declared_by(paper: str) -> list[Any]:
@@ -226,13 +224,12 @@ def _declared_by(paper: str) -> list[Any]:
     return [statement for statement in declared() if statement.is_of_a_paper and statement.judged_under == paper]
 
 
-def _matching(pattern: str, every: Sequence[Statement]) -> list[Statement]:
+def _matching_whole(pattern: str, every: Sequence[Statement]) -> list[Statement]:
     matches = [
         statement for statement in every if fnmatch.fnmatchcase(statement.name, pattern) or pattern in statement.roles
     ]
-    matches = matches or [
-        statement for statement in every if statement.name.startswith(f"{pattern}-")
-    ]  # all cases of one number
+    if not matches:  # all cases of one number
+        matches = [statement for statement in every if statement.name.startswith(f"{pattern}-")]
     if matches:
         return matches
     for statement in every:

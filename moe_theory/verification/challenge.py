@@ -47,20 +47,22 @@ SECONDS = 40.0
 MOST_SEARCHED = 200  # the error is split over this many statements, however many there are
 FEW = 32  # replicates in the first test of a setting
 MANY = 256  # replicates in a test of the best settings
-START = 32  # points that fill the region
-KEPT = 4  # settings that receive neighbours and more replicates
+NUM_FILLING = 32  # points that fill the region
+NUM_BEST = 4  # settings that receive neighbours and more replicates
 ROUNDS = 4  # rounds of neighbours
 FINALISTS = 3  # settings that are tested. One of them is tested twice, and all tests share the error evenly
 HALVINGS = 5  # steps that find a border
 PROBES = 8  # settings that are tried inside a clause
 TRIES = 8  # attempts to find a clause
-OVER = 1.5  # factor of the time limit after a flip, for shrinking, other readings, borders and a clause
+TIME_AFTER_FLIP = 1.5  # factor of the time limit, for shrinking, other readings, borders and a clause
 BORDER_ERROR = 0.05  # error of a verdict that only locates a border
 _LOG = logging.getLogger(__name__)
 _UNFIT = {Status.INAPPLICABLE, Status.ERROR}
 
 Point = tuple[tuple[FreeAxis, Any], ...]  # the axes that a setting changes, with values, in order
+RECORDED: Point = ()  # the recorded setting changes no axis
 Bounds = list[tuple[FreeAxis, ClauseBound]]
+Answer = list[Verdict] | str  # verdicts on a setting, or why it is refused
 ClaimGroup = tuple[Experiment, list[Claim]]  # an experiment and the claims that read it
 
 
@@ -139,7 +141,7 @@ def search_each(
     named = itertools.chain.from_iterable(map(every_named, patterns))
     every = list({statement.name: statement for statement in named}.values())
     if len(every) == 1:
-        axes_of(every[0])
+        axes_of(every[0])  # raises if there are none
     searchable = [statement for statement in every if free_of(statement)]
     share = None if error is None else error / max(len(searchable), 1)
     store = None if folder is None else Store(Path(folder) / FOLDER)
@@ -152,10 +154,13 @@ def search_each(
         decisive = (seconds, how.get("reading"), how.get("seed"), share)
         record = repr((SCHEMA, statement.name, parts, statement.free, decisive))
         key = hashlib.sha256(record.encode()).hexdigest()
-        row = store and store.get(key)
-        search = challenge(statement.name, seconds, error=share, **how) if row is None else _parsed(row)
+        saved = store and store.get(key)
+        if saved is not None:
+            searches.append(_parsed(saved))
+            continue
+        search = challenge(statement.name, seconds, error=share, **how)
         searches.append(search)
-        if store is not None and row is None:
+        if store is not None:
             text = json.dumps(search.to_json(), ensure_ascii=False)
             store.put({key: text.encode()}, label=statement.name)
     if store is not None:
@@ -178,9 +183,7 @@ def _parsed(row: bytes) -> Challenge:
     try:
         return Challenge.of_json(json.loads(row), registry.declared_claims())
     except (KeyError, TypeError, ValueError) as failure:
-        raise DamagedError(
-            f"a saved search was made by another version of the code ({failure}). Search again."
-        ) from None
+        raise DamagedError(f"a saved search was made by other code ({failure}). Search again.") from None
 
 
 def axes_of(statement: Statement) -> tuple[FreeAxis, ...]:
@@ -228,7 +231,7 @@ class RegionSearch:
     @property
     def sought(self) -> str:
         """The aim, "break" if the statement holds at the recorded setting, and otherwise "rescue"."""
-        if self.looked[()].violation <= 0:
+        if self.looked[RECORDED].violation <= 0:
             return "break"
         return "rescue"
 
@@ -243,19 +246,18 @@ class RegionSearch:
 
     def nearest(self) -> Looked:
         candidates = [self.looked[point] for point in self.ranked() if point and point not in self.flipped]
-        return next(iter(candidates), self.looked[()])
+        return next(iter(candidates), self.looked[RECORDED])
 
     def begin(self, readings: Sequence[ReadingLike], name: str) -> None:
         """Try the recorded setting under all readings, and select one with verdicts. Raises: InvalidValueError."""
         self.num_readings = len(readings)
-        answers = [(reading, self._judged([()], FEW, self.seed, self.error, reading)[()]) for reading in readings]
-        judged = [(reading, _worst(answer)) for reading, answer in answers if not isinstance(answer, str)]
+        answers = [self._judged([RECORDED], FEW, self.seed, self.error, reading)[RECORDED] for reading in readings]
+        pairs = zip(readings, answers, strict=True)
+        judged = [(reading, _worst(answer)) for reading, answer in pairs if not isinstance(answer, str)]
         if not judged:
-            raise InvalidValueError(
-                f"{name} cannot be tested at its recorded setting: {answers[0][1]}", argument="statement"
-            )
+            raise InvalidValueError(f"{name} cannot be tested in its recorded runs: {answers[0]}", argument="statement")
         self.reading, self._first_violation = judged[0]
-        self.looked[()] = Looked({}, self._first_violation, FEW)
+        self.looked[RECORDED] = Looked({}, self._first_violation, FEW)
         is_broken = self._first_violation > 0
         self.alike = [reading for reading, violation in judged if (violation > 0) == is_broken]
         cells: list[tuple[Any, Any]] = []
@@ -267,7 +269,7 @@ class RegionSearch:
             ]
         for axis in self.axes:
             self.recorded[axis] = {axis.recorded_at(params, dims) for dims, params in cells}
-        self.look([()], MANY)
+        self.look([RECORDED], MANY)
 
     def result(self, statement: Statement, command: str) -> Challenge:
         """Search the region, and return the flips and their clause."""
@@ -281,11 +283,11 @@ class RegionSearch:
             free=[described(axis, list(self.recorded[axis])) for axis in self.axes],
             flips=flips,
             clause=self.clause(),
-            recorded=self.looked[()],
+            recorded=self.looked[RECORDED],
             nearest=self.nearest(),
             settings=len(self.looked),
             inadmissible=len(self.refused),
-            shapes=len(self._shapes()) * self.is_compiled,
+            shapes=len(self._shapes()) if self.is_compiled else 0,
             idle=[axis.name for axis in self.axes if axis in self.idle],
             seconds=round(self.spent, 1),
             seed=self.seed,
@@ -294,17 +296,19 @@ class RegionSearch:
         )
 
     def run(self) -> list[Flip]:
+        # Axes that change array shapes are first, because later settings use only compiled shapes.
         for axis in sorted(self.axes, key=lambda axis: not self._is_built(axis)):
             points = [self._point({axis: end}) for end in axis.ends]
             ends = [point for point in points if point]
             self.look(ends, FEW)
             violations = [self.looked[end].violation for end in ends if end in self.looked]
-            if violations and max(abs(violation - self._first_violation) for violation in violations) < 1e-9:
+            changes = [abs(violation - self._first_violation) for violation in violations]
+            if changes and max(changes) < 1e-9:  # for rounding
                 self.idle.add(axis)
-        self.look(self._filling(START, self.seed), FEW)
+        self.look(self._filling(NUM_FILLING, self.seed), FEW)
         random = np.random.default_rng(self.seed)
         for _ in range(ROUNDS):
-            best = self.ranked()[:KEPT]
+            best = self.ranked()[:NUM_BEST]
             self.look([self._neighbour(point, random) for point in best], FEW)
             self.look(best, MANY)
         self.look(self._finalists(), MANY)
@@ -314,11 +318,12 @@ class RegionSearch:
         """Try all settings that have fewer replicates, in parallel, until the time is up."""
         waiting = []
         for point in dict.fromkeys(points):
-            if point not in self.refused and (point not in self.looked or self.looked[point].replicates < replicates):
+            looked = self.looked.get(point)
+            if point not in self.refused and (looked is None or looked.replicates < replicates):
                 waiting.append(point)
         limit = self.seconds
         if self.flipped:
-            limit *= OVER
+            limit *= TIME_AFTER_FLIP
         width = num_device_workers()
         for start in range(0, len(waiting), width):
             if self.spent > limit:
@@ -338,8 +343,8 @@ class RegionSearch:
         seed: int,
         error: float,
         reading: ReadingLike | None = None,
-    ) -> dict[Point, list[Verdict] | str]:
-        answers: dict[Point, list[Verdict] | str] = {}
+    ) -> dict[Point, Answer]:
+        answers: dict[Point, Answer] = {}
         monitors: dict[Point, list[StudyMonitor]] = {}
         for point in points:
             try:
@@ -352,18 +357,23 @@ class RegionSearch:
                 continue
             studies = resolve(groups, replicates, seed, error, module=self.module).studies
             monitors[point] = [StudyMonitor(study) for study in studies]
-        end_time = self.start_time + OVER * self.seconds if self.looked else math.inf
-        take_looks(list(itertools.chain.from_iterable(monitors.values())), quiet, lambda _: None, end_time)
-        for point, group in monitors.items():
-            latest = [test.latest for test in itertools.chain.from_iterable(monitor.tests for monitor in group)]
+        # There is no limit for the recorded setting, which must have verdicts.
+        end_time = self.start_time + TIME_AFTER_FLIP * self.seconds if self.looked else math.inf
+        every_monitor = list(itertools.chain.from_iterable(monitors.values()))
+        take_looks(every_monitor, progress=quiet, on_verdict=lambda _: None, deadline=end_time)
+        for point, point_monitors in monitors.items():
+            tests = itertools.chain.from_iterable(monitor.tests for monitor in point_monitors)
+            latest = [test.latest for test in tests]
             unfit = [verdict for verdict in latest if verdict.status in _UNFIT or math.isnan(verdict.violation)]
             answers[point] = unfit[0].reason if unfit else latest
         return answers
 
     def _tested(self, point: Point, seed_offset: int, reading: ReadingLike | None = None) -> list[Verdict]:
-        """Return verdicts on a setting at its share of the error, on another seed than the search's."""
+        """Return verdicts on a setting at its share of the error, on another seed than the search's, or none."""
+        # Offsets are 1 for flips, 2 for shrinking, 3 for shrunk flips and 4 for clauses.
         error = self.error / (FINALISTS + 1) / self.num_readings
-        answer = self._judged([point], None, self.seed + seed_offset, error, reading)[point]
+        answers = self._judged([point], replicates=None, seed=self.seed + seed_offset, error=error, reading=reading)
+        answer = answers[point]
         if isinstance(answer, str):
             return []
         return answer
@@ -377,13 +387,13 @@ class RegionSearch:
         is_shrunk = False
         for point in self._finalists():
             names = {axis.name for axis, _ in point}
-            if any(names >= flip.setting.keys() for flip in flips):
+            if any(names >= flip.setting.keys() for flip in flips):  # fewer of these axes suffice
                 continue
             verdicts = self._tested(point, seed_offset=1)
             if not self._is_flip(verdicts):
                 continue
             if len(point) > 1 and not is_shrunk:
-                is_shrunk = True
+                is_shrunk = True  # only once, because the shrunk setting takes a share of the error
                 smaller = self._shrunk(point)
                 repeated = self._tested(smaller, seed_offset=3) if smaller != point else []
                 if self._is_flip(repeated):
@@ -391,7 +401,7 @@ class RegionSearch:
                     verdicts = repeated
             self._note(point, verdicts)
             self.flipped.append(point)
-            borders = {axis.name: self._border(point, axis) for axis, _ in point}
+            borders = {axis.name: self._border(point, axis) for axis, _ in point}  # empty if there is none
             for reading in self.alike:
                 if reading is not self.reading:
                     verdicts = [*verdicts, *self._tested(point, seed_offset=1, reading=reading)]
@@ -405,11 +415,11 @@ class RegionSearch:
         """
         if not self.flipped:
             return None
-        anchor: Point = ()
+        anchor = RECORDED  # a setting that the clause must allow
         bad = set(self.flipped)
         if self.sought == "rescue":
             anchor = self.flipped[0]
-            bad = {()}
+            bad = {RECORDED}
         for attempt in range(TRIES):
             bad |= {point for point in self.looked if self._violation(point) > 0}
             bounds = self._fitted(anchor, bad)
@@ -418,8 +428,9 @@ class RegionSearch:
             edges = [self._point({**dict(anchor), axis: bound.value}) for axis, bound in bounds]
             probes = [*edges, *self._within(bounds, self.seed + attempt)]
             self.look(probes, FEW)
-            inside = sorted((point for point in self.looked if self._allows(bounds, point)), key=self._violation)
-            closest = inside[-2:]
+            inside = [point for point in self.looked if self._allows(bounds, point)]
+            inside.sort(key=self._violation)
+            closest = inside[-2:]  # to a violation
             if self._violation(closest[-1]) > 0:
                 continue
             for point in closest:
@@ -436,10 +447,8 @@ class RegionSearch:
         for reading in self.alike:
             if reading is self.reading:
                 continue
-            verdicts = itertools.chain.from_iterable(
-                self._tested(point, seed_offset=4, reading=reading) for point in points
-            )
-            statuses = {verdict.status for verdict in verdicts}
+            tests = (self._tested(point, seed_offset=4, reading=reading) for point in points)
+            statuses = {verdict.status for verdict in itertools.chain.from_iterable(tests)}
             if statuses and Status.REFUTED not in statuses:
                 names.append(reading.name)
         return names
@@ -454,8 +463,7 @@ class RegionSearch:
             return []
         allowed_good = self._table(singles, good)
         allowed_bad = self._table(singles, list(bad))
-        # Number of good settings that a pair of bounds allows, or -1 if it allows a bad one. Single bounds are equal
-        # pairs.
+        # Number of good settings that a pair of bounds allows, or -1 if it allows a bad one. Single bounds: diagonal.
         scores = np.where(allowed_bad @ allowed_bad.T, -1, allowed_good.astype(int) @ allowed_good.T)
         alone = scores.diagonal()
         if alone.max() >= 0:
@@ -483,17 +491,20 @@ class RegionSearch:
         return all(bound.allows(self._value(point, axis)) for axis, bound in bounds)
 
     def _value(self, point: Point, axis: FreeAxis) -> Any:
-        return dict(point).get(axis, next(iter(self.recorded[axis])))
+        return dict(point).get(axis, self._recorded_value(axis))
+
+    def _recorded_value(self, axis: FreeAxis) -> Any:
+        return next(iter(self.recorded[axis]))
 
     def _within(self, bounds: Bounds, seed: int) -> list[Point]:
         filling: list[Point] = []
-        for number, candidate in enumerate(self._filling(PROBES * 8, seed)):
+        for number, candidate in enumerate(self._filling(PROBES * 8, seed)):  # more, because some are outside
             values = dict(candidate)
             for place, (axis, bound) in enumerate(bounds):
-                is_at_edge = (number + place) % 2 == 0
+                is_at_edge = (number + place) % 2 == 0  # every other candidate
                 if is_at_edge or not bound.allows(self._value(candidate, axis)):
                     values[axis] = bound.value
-            point = self._affordable(values, number)
+            point = self._compiled_point(values, number)
             if self._allows(bounds, point):
                 filling.append(point)
         return filling[:PROBES]
@@ -511,7 +522,7 @@ class RegionSearch:
         return point
 
     def _border(self, point: Point, axis: FreeAxis) -> list[Any]:
-        within = next(iter(self.recorded[axis]))
+        within = self._recorded_value(axis)
         beyond = dict(point)[axis]
         if len(self.recorded[axis]) > 1 or isinstance(within, str):
             return []
@@ -533,6 +544,7 @@ class RegionSearch:
         gains = {point: self.gain(self.looked[point]) for point in self.ranked()}
         beyond = [point for point, gain in gains.items() if point and gain > 0]
         most = max((gains[point] for point in beyond), default=0.0)
+        # First settings with at least half of the largest gain, and of these the ones that change the fewest axes.
         beyond.sort(key=lambda point: (gains[point] < most / 2, len(point)))
         by_axes: dict[tuple[FreeAxis, ...], Point] = {}
         for point in beyond:
@@ -541,23 +553,21 @@ class RegionSearch:
 
     def _filling(self, number: int, seed: int) -> list[Point]:
         places = qmc.Sobol(len(self.axes), rng=seed).random(number)
-        return [
-            self._affordable({axis: axis.at(place) for axis, place in zip(self.axes, row, strict=True)}, number)
-            for number, row in enumerate(places)
-        ]
+        settings = [{axis: axis.at(place) for axis, place in zip(self.axes, row, strict=True)} for row in places]
+        return [self._compiled_point(values, place) for place, values in enumerate(settings)]
 
     def _neighbour(self, point: Point, random: np.random.Generator) -> Point:
         axis = self.axes[int(random.integers(len(self.axes)))]
         values = dict(point)
-        recorded = next(iter(self.recorded[axis]))
         value = None
         if axis in values and random.random() < 0.5:
-            value = axis.halfway(recorded, values[axis])
+            value = axis.halfway(self._recorded_value(axis), values[axis])
         if value is None:
             value = axis.at(random.random())
-        return self._affordable({**values, axis: value})
+        return self._compiled_point({**values, axis: value})
 
-    def _affordable(self, values: Mapping[FreeAxis, Any], number: int = 0) -> Point:
+    def _compiled_point(self, values: Mapping[FreeAxis, Any], number: int = 0) -> Point:
+        """Return the setting, after replacing a shape that is not compiled by compiled shape `number`."""
         point = self._point(values)
         shapes = sorted(self._shapes(), key=str)
         if not self.is_compiled or self._shape(point) in shapes or all(map(self._is_built, self.axes)):
@@ -566,9 +576,8 @@ class RegionSearch:
         return self._point(unbuilt | dict(shapes[number % len(shapes)]))
 
     def _point(self, values: Mapping[FreeAxis, Any]) -> Point:
-        return tuple(
-            (axis, values[axis]) for axis in self.axes if axis in values and {values[axis]} != self.recorded[axis]
-        )
+        changed = [axis for axis in self.axes if axis in values and {values[axis]} != self.recorded[axis]]
+        return tuple((axis, values[axis]) for axis in changed)
 
     def _shape(self, point: Point) -> Point:
         return tuple(pair for pair in point if self._is_built(pair[0]))

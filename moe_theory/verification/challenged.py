@@ -18,6 +18,8 @@ _RELATIONS = {"≤": operator.le, "≥": operator.ge, "=": operator.eq}
 
 @dataclasses.dataclass(frozen=True)
 class Looked:
+    """A tried setting."""
+
     setting: Values
     violation: Finite  # in margins, negative if the statement holds within its margin
     replicates: Count
@@ -29,7 +31,7 @@ class Flip:
 
     setting: Values
     verdicts: list[Verdict]  # first under the reading of the search, then under others
-    borders: dict[str, list[Any]]  # the nearest values found without and with the flip, by axis
+    borders: dict[str, list[Any]]  # by axis, the last value without the flip and the first with it that were found
 
     @property
     def command(self) -> str:
@@ -100,8 +102,8 @@ class Challenge(Shown):
         return self.clause is not None and reading in self.clause.readings
 
     def row(self) -> dict[str, Any]:
-        at = "; ".join(placed(flip.setting) for flip in self.flips)
-        return {"statement": self.statement, "sought": self.sought, "found": at or "none", "settings": self.settings}
+        flips = "; ".join(placed(flip.setting) for flip in self.flips) or "none"
+        return {"statement": self.statement, "sought": self.sought, "found": flips, "settings": self.settings}
 
     def to_json(self) -> dict[str, Any]:
         flips = []

@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -115,7 +114,7 @@ class Experiment(Shown):
         for axis, value in setting.items():
             choice = axis.choices[value] if isinstance(axis, Choice) else value
             values.append((axis.name, choice))
-        built = _built(self.of, tuple(values))
+        built = _build(self.of, tuple(values))
         if built.name != self.name:
             raise DeclarationError(f"experiment {self.name}: its of=... builds one called {built.name}. Change `of`.")
         return built
@@ -133,19 +132,20 @@ class Experiment(Shown):
             return Selection(self, tuple(axis), labels=tuple(axis), abscissa=tuple(map(float, axis.values())))
         if not isinstance(axis, str):
             return Selection(self, tuple(axis), labels=tuple(axis))
-        named = {name: overrides[axis] for name, overrides in self.cells.items() if axis in overrides}
-        if not named:
+        values_by_cell = {name: overrides[axis] for name, overrides in self.cells.items() if axis in overrides}
+        if not values_by_cell:
             parameters = set().union(*self.cells.values())
             raise DeclarationError(
                 f"experiment {self.name}: {unknown_name('parameter of its cells', axis, parameters, type(self.dims))}"
             )
-        wanted_values = values or tuple(named.values())
-        pairs = itertools.product(wanted_values, named.items())
-        cells = tuple(name for value, (name, cell_value) in pairs if cell_value == value)
-        remaining = [{k: v for k, v in self.cells[name].items() if k != axis} for name in cells]
-        is_alike = all(other == remaining[0] for other in remaining)
+        wanted_values = values or tuple(values_by_cell.values())
+        cells = ()
+        for value in wanted_values:
+            cells += tuple(name for name, cell_value in values_by_cell.items() if cell_value == value)
+        other_overrides = [{**self.cells[name], axis: None} for name in cells]
+        is_alike = all(overrides == other_overrides[0] for overrides in other_overrides)
         if len(cells) != len(wanted_values) or len(set(cells)) < len(cells) or not is_alike:
-            example = ", ".join(f"{name!r}: {shown(value)}" for name, value in list(named.items())[:2])
+            example = ", ".join(f"{name!r}: {shown(value)}" for name, value in list(values_by_cell.items())[:2])
             also = "" if is_alike else ", and they also differ in other parameters"
             raise DeclarationError(
                 f"experiment {self.name}: {len(cells)} cells set {axis} to {', '.join(map(str, wanted_values))}{also}. "
@@ -162,8 +162,8 @@ class Experiment(Shown):
         return Selection(self, cells, is_joint=True)
 
 
-@functools.lru_cache(maxsize=256)  # a new system would be compiled again
-def _built(build: Any, settings: tuple[tuple[str, Any], ...]) -> Experiment:
+@functools.lru_cache(maxsize=256)  # so that equal settings have one system, which is compiled once
+def _build(build: Any, settings: tuple[tuple[str, Any], ...]) -> Experiment:
     return build(dict(settings))
 
 
@@ -201,8 +201,8 @@ class Selection:
             return [function(*selected)]
         return [function(run) for run in selected]
 
-    def measured(self, function: Callable[..., Any]) -> "Values":
-        """Return `Claim.observe`, with values (B, V), for a function with values (B,) or (V, B)."""
+    def observer(self, function: Callable[..., Any]) -> "Values":
+        """Return `Claim.observe`, whose values are (B, V), from a function whose values are (B,) or (V, B)."""
 
         def observe(runs: Runs) -> np.ndarray:
             parts = self.call(function, runs)
@@ -215,7 +215,7 @@ class Selection:
 
         return observe
 
-    def values(self, value: Any) -> "Callable[[Runs], Any]":
+    def evaluator(self, value: Any) -> "Callable[[Runs], Any]":
         """Return a function of runs for a number, numbers (V,), or a function that returns (), (B,) or (V, B)."""
         if not callable(value):
             return lambda runs: value
@@ -225,7 +225,7 @@ class Selection:
             if len(parts) == 1:
                 return parts[0].T
             first_run = next(iter(runs.values()))
-            ones = np.ones(len(first_run.replicates))
+            ones = np.ones(len(first_run.replicates))  # repeat a number for each replicate
             return np.concatenate([np.atleast_2d(part * ones) for part in parts]).T
 
         return evaluate
@@ -233,7 +233,7 @@ class Selection:
     def bind(self, criterion: Criterion) -> Criterion:
         """Return the criterion after making its value, scale and trivial functions of all runs."""
         values = {name: getattr(criterion, name) for name in ("value", "scale", "trivial")}
-        functions = {name: self.values(value) for name, value in values.items() if value is not None}
+        functions = {name: self.evaluator(value) for name, value in values.items() if value is not None}
         abscissa = self.abscissa if criterion.is_over_grid else None
         return dataclasses.replace(criterion, **functions, abscissa=abscissa)
 
@@ -305,10 +305,11 @@ def require_replicates_last(
 ) -> None:
     """Raise DeclarationError unless a function's result has a correct shape for `count` replicates."""
     if len(shape) not in (1, 2) or shape[-1] != count:
+        name = getattr(function, "__name__", "the function")
+        origin = "" if cell is None else f" of {shortened(cell)}"
         raise DeclarationError(
-            f"{getattr(function, '__name__', 'the function')} returned shape {shape} for {count} replicates"
-            f"{'' if cell is None else f' of {shortened(cell)}'}. Replicates come last, (B,) or (V, B). Return one "
-            f"number per replicate, ({count},), or V components, (V, {count})."
+            f"{name} returned shape {shape} for {count} replicates{origin}. Replicates come last, (B,) or (V, B). "
+            f"Return one number per replicate, ({count},), or V components, (V, {count})."
         )
 
 

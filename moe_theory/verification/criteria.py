@@ -19,7 +19,7 @@ Side = Literal["at_most", "at_least", "equal"]
 ONE_SIDED = ("at_most", "at_least")
 NEEDS_MARGIN = "an equality needs a margin above 0, because samples cannot show that two numbers are equal."
 LEAST_POINTS = 4  # fewest grid points for a limit
-LEAST_DECADES = 2  # fewest decades that they span
+LEAST_DECADES = 2  # fewest decades that they span, up to rounding
 
 
 class Samples(NamedTuple):
@@ -34,8 +34,8 @@ class Samples(NamedTuple):
     def num_replicates(self) -> int:
         return len(self.observed)
 
-    def rows(self, rows: slice) -> "Samples":
-        return Samples(*(None if part is None else part[rows] for part in self))  # pyright: ignore[reportArgumentType]
+    def rows(self, places: slice) -> "Samples":
+        return Samples(*(None if part is None else part[places] for part in self))  # pyright: ignore[reportArgumentType]
 
     def after(self, earlier: "Samples | None") -> "Samples":
         """Return earlier replicates followed by these. Raises: DeclarationError if the components differ."""
@@ -98,8 +98,8 @@ class Criterion:
         if places is not None and (len(set(places)) < 2 or not all(0 < place < math.inf for place in places)):
             yield f"abscissa={list(places)} must be at least two different positive numbers."
 
-    def asked(self) -> list[tuple[str, str, Callable[..., Any] | None]]:
-        """Return further fields of samples, each with its name in messages and a function of the runs."""
+    def further_samples(self) -> list[tuple[str, str, Callable[..., Any] | None]]:
+        """Return fields of samples beside `observed`, each with its name in messages and a function of the runs."""
         return [
             ("predicted", "predict", self.value),
             ("scale", "scale", self.scale),
@@ -151,12 +151,14 @@ class Criterion:
     def is_vacuous(self, predicted: Float[np.ndarray, " V"], trivial: Float[np.ndarray, " V"]) -> bool:
         """Return whether the claim holds trivially, judged by means."""
         is_upper = self.kind == UpperBound.kind or self.side == "at_most"
-        return bool(np.all(predicted >= trivial if is_upper else predicted <= trivial))
+        is_trivial = predicted >= trivial if is_upper else predicted <= trivial
+        return bool(np.all(is_trivial))
 
 
 class _OfMeans(Criterion):
     def _allowed(self, samples: Samples, predicted: Values) -> Values:
-        return (np.abs(predicted) if samples.scale is None else samples.scale) * self.margin
+        scale = np.abs(predicted) if samples.scale is None else samples.scale
+        return scale * self.margin
 
     def decide(self, samples: Compared, error: float) -> Decision:
         predicted_bounds = _declared_bounds(samples, "predicted", samples.predicted)
@@ -164,9 +166,10 @@ class _OfMeans(Criterion):
         allowed = Bounds(0.0, 0.0)
         if self.margin:
             scale = _declared_bounds(samples, "scale", samples.allowed / self.margin)
-            if self.scale is None:  # |predicted|
+            if self.scale is None:  # the scale is |predicted|, which can be 0 if the ends differ in sign
                 has_one_sign = np.sign(predicted_bounds.low) == np.sign(predicted_bounds.high)
-                least, most = np.sort(np.abs(np.broadcast_arrays(*predicted_bounds)), axis=0)
+                absolute_ends = np.abs(np.broadcast_arrays(*predicted_bounds))
+                least, most = np.sort(absolute_ends, axis=0)
                 scale = Bounds(np.where(has_one_sign, least, 0.0), most)
             allowed = scale.times(self.margin)
         prior = Prior(difference, allowed, samples.error)
@@ -214,8 +217,9 @@ class Identity(Criterion):
         """
         largest = self._measured(samples)[0]
         worst = int(np.argmax(largest))
+        status = Status.SUPPORTED if largest[worst] <= self.margin else Status.REFUTED
         return Decision(
-            Status.SUPPORTED if largest[worst] <= self.margin else Status.REFUTED,
+            status,
             worst,
             low=np.zeros_like(largest),
             high=largest,
@@ -305,8 +309,8 @@ class LimitProbability(_Limit, _OfEvents):
         share = float(samples.observed[:, first].mean())
         low = float(decision.low[first])
         high = float(decision.high[first])
-        trend = Trend(labels[first], 1 - share, -high, -low)
-        if self.side == "at_most":
+        trend = Trend(labels[first], 1 - share, -high, -low)  # the event is a success
+        if self.side == "at_most":  # the event is a failure
             trend = Trend(labels[first], share, low, high)
         return dataclasses.replace(verdict, trend=trend), decision
 
@@ -334,7 +338,8 @@ class Rate(Criterion):
     def outcome(self, samples: Compared, labels: list[str], error: float, blank: Verdict) -> tuple[Verdict, Decision]:
         """Decide by slopes. The curve shows the means around the claimed power."""
         abscissa = np.asarray(self.abscissa, np.float64)
-        around = intervals.student_intervals(samples.observed, intervals.scheme_for(samples.observed, error))
+        scheme = intervals.scheme_for(samples.observed, error)
+        bands = intervals.student_intervals(samples.observed, scheme)  # of the means
         weights, names = self._contrasts(abscissa)  # rows of weights of log means, whose sum is a slope
         slopes = intervals.contrast_samples(samples.observed, weights)
         exponents = np.broadcast_to(self._exponents(samples), slopes.shape)
@@ -343,7 +348,7 @@ class Rate(Criterion):
             difference = slopes[0] - exponents[0]  # the same for all replicates
             prior = Prior(Bounds(difference, difference), Bounds(allowed[0, 0], allowed[0, 0]), samples.error)
         else:
-            low, high = intervals.contrast_limits(around, weights)
+            low, high = intervals.contrast_limits(bands, weights)
             claimed = exponents.mean(axis=0)  # equal for all replicates
             doubt = intervals.doubt_of_logs(samples.observed)
             prior = Prior(doubt=doubt, from_means=Bounds(low - claimed, high - claimed))
@@ -352,11 +357,11 @@ class Rate(Criterion):
         decision = decision._replace(method=method, error=None)
         mean_slopes = slopes.mean(axis=0)
         _, slope_errors = mean_and_error(slopes - exponents)
-        exponent = self._exponent(samples, exponents)
+        exponent = self._claimed_exponent(samples, exponents)
         means = samples.observed.mean(axis=0)
         log_abscissa = np.log(abscissa)
         power = np.exp(np.mean(np.log(means)) + exponent * (log_abscissa - np.mean(log_abscissa)))
-        curve = _curve(labels, power, means, around.low - power, around.high - power, np.zeros_like(means))
+        curve = _curve(labels, power, means, bands.low - power, bands.high - power, np.zeros_like(means))
         verdict = dataclasses.replace(
             blank,
             at=names[decision.worst],
@@ -376,10 +381,10 @@ class Rate(Criterion):
             return weights[:1], names[:1]
         return weights, names
 
-    def _exponents(self, samples: Compared) -> Values:
+    def _exponents(self, samples: Compared) -> Values:  # of the rows of `_contrasts`
         return samples.predicted
 
-    def _exponent(self, samples: Compared, exponents: Values) -> float:
+    def _claimed_exponent(self, samples: Compared, exponents: Values) -> float:
         return float(exponents.mean())
 
     def _judge(self, slopes: Values, exponents: Values, allowed: Values, error: float, prior: Prior) -> Decision:
@@ -389,7 +394,8 @@ class Rate(Criterion):
         # Positive if a slope is surely too high, or too low.
         above = decision.low - margins
         below = -decision.high - margins
-        beyond = {"at_most": above, "at_least": below}.get(str(self.side), np.maximum(above, below))
+        beyond_by_side = {"at_most": above, "at_least": below, "equal": np.maximum(above, below)}
+        beyond = beyond_by_side[self.side or "equal"]
         if decision.status is not Status.REFUTED:
             return decision
         if beyond[-1] <= 0:
@@ -429,14 +435,15 @@ class LimitRate(_Limit, Rate):
     def _exponents(self, samples: Compared) -> Values:
         return np.hstack([np.zeros_like(samples.predicted), samples.predicted])
 
-    def _exponent(self, samples: Compared, exponents: Values) -> float:
+    def _claimed_exponent(self, samples: Compared, exponents: Values) -> float:
         return float(samples.predicted.mean())
 
     def _judge(self, slopes: Values, exponents: Values, allowed: Values, error: float, prior: Prior) -> Decision:
         decision = super()._judge(slopes, exponents, allowed, error, prior)
         margin = float(allowed.mean())
         status = decision.status
-        bending, slope = (Bounds(*ends) for ends in zip(decision.low, decision.high, strict=True))
+        bending = Bounds(decision.low[0], decision.high[0])
+        slope = Bounds(decision.low[1], decision.high[1])  # minus the exponent
         may_bend_back = bending.low < -margin if slope.low > margin else bending.high > margin
         if status is Status.REFUTED and may_bend_back:
             status = Status.INCONCLUSIVE

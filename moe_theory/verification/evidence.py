@@ -37,14 +37,15 @@ def collect_sample(
         random: runs whose parameters alone an exact claim may read.
         is_first: whether to check hypotheses and name components.
     """
-    num_replicates = len(next(iter(runs.values())).replicates)
+    first_run = next(iter(runs.values()))
+    num_replicates = len(first_run.replicates)
     read_runs = _ReadRuns(runs)
     hypotheses = claim.hypotheses(claim.experiment.dims, read_runs) if is_first and claim.hypotheses else []
     broken = [text for text, holds in hypotheses if not holds]
     if broken:
         raise BrokenHypothesisError(f"fails here: {'; '.join(broken)}")
-    exact_runs = _ReadRuns(read_runs, random if claim.is_computed else frozenset())
-    samples = collect(claim, exact_runs, num_replicates)
+    hidden = random if claim.is_computed else frozenset()  # only samples of exact claims are restricted
+    samples = collect(claim, _ReadRuns(read_runs, hidden), num_replicates)
     for name in sorted(read_runs.read & overflows.keys()):
         raise InvalidValueError(overflows[name])
     labels = labels_of(claim, runs, samples.observed.shape[1]) if is_first else []
@@ -52,6 +53,7 @@ def collect_sample(
 
 
 def is_of_study(failure: BaseException) -> bool:
+    """Return whether a failure ends only the study's claims, as an ERROR, and not the verification."""
     return not isinstance(failure, MoeTheoryError) or isinstance(failure, DeclarationError)
 
 
@@ -97,10 +99,10 @@ def collect(claim: Claim, runs: Runs, num_replicates: int) -> Samples:
     criterion = claim.criterion
     if criterion.abscissa is not None and len(criterion.abscissa) != observed.shape[1]:
         raise DeclarationError(f"abscissa has {len(criterion.abscissa)} grid points for {observed.shape[1]} components")
-    like = observed[:, :1] if criterion.is_of_slopes else observed
+    target = observed[:, :1] if criterion.is_of_slopes else observed  # one exponent is for all components
     parts = {}
-    for field, name, function in criterion.asked():
-        parts[field] = None if function is None else _broadcast(claim, name, function(runs), like)
+    for field, name, function in criterion.further_samples():
+        parts[field] = None if function is None else _broadcast(claim, name, function(runs), target)
     if criterion.is_of_events and not np.all((observed == 0) | (observed == 1)):
         raise DeclarationError("observe returned values other than True and False, but a probability is of events")
     return Samples(observed, **parts)
@@ -145,7 +147,7 @@ def find_nan_runs(runs: Runs) -> dict[str, str]:
         is_lost = np.zeros(len(run.replicates), bool)
         for leaf in map(np.asarray, jax.tree.leaves(run.state)):
             if leaf.dtype.kind == "f":
-                is_lost |= np.isnan(leaf).any(axis=tuple(range(leaf.ndim - 1)))
+                is_lost |= np.isnan(leaf).any(axis=tuple(range(leaf.ndim - 1)))  # replicates are the last axis
         if is_lost.any():
             messages[name] = (
                 f"{np.count_nonzero(is_lost)} of {len(is_lost)} replicates of {name!r} are NaN at the end. "
@@ -173,7 +175,7 @@ def labels_of(claim: Claim, runs: Runs, num_components: int) -> list[str]:
 
 def _observed(claim: Claim, runs: Runs, num_replicates: int) -> np.ndarray:
     values = claim.observe(runs)
-    if claim.function is not None:  # its selection has checked that replicates are last
+    if claim.function is not None:  # its selection transposed the function's (B,) or (V, B)
         require_replicates_last(claim.function, np.shape(values)[::-1], num_replicates)
     array = np.asarray(values, np.float64)
     if array.ndim == 1:
@@ -185,23 +187,21 @@ def _observed(claim: Claim, runs: Runs, num_replicates: int) -> np.ndarray:
     return _finite("observe", array)
 
 
-def _broadcast(claim: Claim, name: str, values: Any, observed: np.ndarray) -> np.ndarray:
+def _broadcast(claim: Claim, name: str, values: Any, target: np.ndarray) -> np.ndarray:
     array = np.asarray(values, np.float64)
-    if array.ndim == 1 and observed.shape[1] == 1 and len(array) == len(observed):
+    if array.ndim == 1 and target.shape[1] == 1 and len(array) == len(target):
         array = array[:, None]
     try:
-        array = np.broadcast_to(array, observed.shape)
+        array = np.broadcast_to(array, target.shape)
     except ValueError:
         shape = np.shape(values)
-        expected_shape = observed.shape
-        last = ""
-        if claim.function is not None:
+        expected = target.shape
+        hint = ""
+        if claim.function is not None:  # the message shows shapes of the function itself
             shape = shape[::-1]
-            expected_shape = expected_shape[::-1]
-            last = ". Replicates come last, (B,) or (V, B)"
-        raise DeclarationError(
-            f"{name} returned shape {shape}, which does not broadcast to {expected_shape}{last}"
-        ) from None
+            expected = expected[::-1]
+            hint = ". Replicates come last, (B,) or (V, B)"
+        raise DeclarationError(f"{name} returned shape {shape}, which does not broadcast to {expected}{hint}") from None
     return _finite(name, array)
 
 

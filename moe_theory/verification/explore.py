@@ -161,33 +161,33 @@ def plan_search(
     """Return the map without points, before anything runs. Raises: the errors of `explore`."""
     claim = require_one(pattern, registry.select_claims([pattern]))
     if reading in registry.SPECIAL_NAMES:
-        readings = [choice.name for choice in registry.select_readings(claim.paper, ["all"])]
-        raise unknown_name("reading", reading, readings)
-    choice = check_request(pattern, reading, replicates, seed, error).studies[0].reading
+        names = [choice.name for choice in registry.select_readings(claim.paper, ["all"])]
+        raise unknown_name("reading", reading, names)
+    request = check_request(pattern, readings=reading, replicates=replicates, seed=seed, error=error)
+    chosen_reading = request.studies[0].reading
     texts = [over] if isinstance(over, str) else list(over)
     if len(texts) not in (1, 2):
         raise InvalidValueError(f"{len(texts)} axes cannot be drawn as a map. Give --over once or twice.")
-    axes = [_axis(name, text, claim, choice) for name, text in parsed(texts, "--over").items()]
+    axes = [_axis(name, text, claim, chosen_reading) for name, text in parsed(texts, "--over").items()]
     num_points = math.prod(len(axis.values) for axis in axes)
     if num_points > MAX_POINTS:
-        raise InvalidValueError(
-            f"there are {num_points} points, but at most {MAX_POINTS} may share an error. Give fewer values."
-        )
+        raise InvalidValueError(f"{num_points} points are too many to share an error. Give at most {MAX_POINTS}.")
     point_error = float(f"{0.995 * error / num_points:.2e}")  # rounding to three digits adds at most 0.5 %
     studies = {}
     for coordinates in itertools.product(*(axis.values for axis in axes)):
         settings = {axis.name: value for axis, value in zip(axes, coordinates, strict=True)}
-        groups = set_to(Group(claim.experiment, choice, [claim]), settings)
-        request = resolve(groups, replicates, seed, point_error, module=module)
-        studies[coordinates] = request.studies[0]
-    most = replicates or claim.experiment.replicates
-    return Exploration(claim, choice, axes, studies, most, seed=seed, error=error, point_error=point_error)
+        groups = set_to(Group(claim.experiment, chosen_reading, [claim]), settings)
+        studies[coordinates] = resolve(groups, replicates, seed, error=point_error, module=module).studies[0]
+    limit = replicates or claim.experiment.replicates
+    return Exploration(claim, chosen_reading, axes, studies, limit, seed=seed, error=error, point_error=point_error)
 
 
 def carry_out_search(search: Exploration, *, progress: Progress = quiet, command: str = "") -> Exploration:
     """Test the claim at all points. Raises: the errors of `explore`."""
-    request = Request(tuple(search.studies.values()), (search.claim.id,), {}, search.seed, search.error)
-    verdicts = {verdict.reading: verdict for verdict in carry_out(request, progress=progress).verdicts}
+    studies = tuple(search.studies.values())
+    request = Request(studies, claims=(search.claim.id,), readings={}, seed=search.seed, error=search.error)
+    report = carry_out(request, progress=progress)
+    verdicts = {verdict.reading: verdict for verdict in report.verdicts}  # each point has its own reading
     points = [Point(coordinates, verdicts[study.reading.name]) for coordinates, study in search.studies.items()]
     return dataclasses.replace(search, points=points, command=command)
 

@@ -1,7 +1,6 @@
 """Interim analyses, with their sample sizes and errors, and the sequential test of a claim.
 
-The number of replicates doubles. Analysis k of a verdict with error a has the error a/(k (k + 1)). These errors add up
-to at most a.
+The number of replicates doubles. Analysis k of a verdict with error a has the error a/(k (k + 1)), in sum at most a.
 """
 
 import dataclasses
@@ -14,8 +13,8 @@ from moe_theory.verification.evidence import BrokenHypothesisError, collect_samp
 from moe_theory.verification.intervals import is_dependent
 from moe_theory.verification.verdict import Look, Status, Stop, Verdict
 
-FIRST_SHARE = 32  # the first analysis has 1/32 of the experiment's replicates,
-FIRST_LOOK = 64  # but at least 64
+FIRST_PART = 32  # the first analysis has a 32nd part of the experiment's replicates
+LEAST_FIRST = 64  # fewest replicates of the first analysis
 MOST_REPLICATES = 1 << 22  # limit of a run that has no other limit
 
 
@@ -24,7 +23,7 @@ def look_sizes(replicates: int, limit: int | None = None) -> tuple[int, ...]:
 
     A limit below the first size is the only size. A limit between two sizes is not a size itself.
     """
-    first = max(replicates // FIRST_SHARE, FIRST_LOOK)
+    first = max(replicates // FIRST_PART, LEAST_FIRST)
     last = limit or MOST_REPLICATES
     if last < first:
         return (last,)
@@ -61,7 +60,7 @@ def examine(claim: Claim, samples: Samples, labels: list[str], error: float, bla
         if criterion.is_vacuous(compared.predicted.mean(axis=0), trivial):
             verdict = dataclasses.replace(verdict, status=Status.VACUOUS, trivial=float(trivial[worst]))
     estimate = verdict.observed - verdict.predicted
-    look = Look(samples.num_replicates, verdict.at, estimate, *interval, decision.error or error)
+    look = Look(samples.num_replicates, verdict.at, estimate, *interval, error=decision.error or error)
     is_decided = verdict.status in {Status.SUPPORTED, Status.REFUTED, Status.VACUOUS}
     is_of_means = not criterion.is_of_instances and not claim.is_computed
     differences = compared.observed - compared.predicted
@@ -108,12 +107,11 @@ class SequentialTest:
         first = int(replicates[0])
         end = int(replicates[-1]) + 1
         try:
-            samples, labels, cells = collect_sample(
-                self.claim, runs, overflows, self.random, is_first=self.samples is None
-            )
+            is_first = self.samples is None
+            samples, labels, cells = collect_sample(self.claim, runs, overflows, self.random, is_first)
             self.cells = cells
             if self.count < end:
-                num_known = max(self.count - first, 0)
+                num_known = max(self.count - first, 0)  # replicates of these runs that `samples` has already
                 self.labels = self.labels or labels
                 self.samples = samples.rows(slice(num_known, None)).after(self.samples)
         except BrokenHypothesisError as broken:

@@ -85,17 +85,18 @@ def student_intervals(samples: Float[np.ndarray, "B V"], scheme: Scheme) -> Inte
     """
     mean, standard_error = mean_and_error(samples)
     shift, doubts = _trust_in_t(samples, scheme.critical)
-    half = np.where([bool(doubt) for doubt in doubts], np.inf, (scheme.critical + CAUTION * shift) * standard_error)
-    return Intervals(mean, standard_error, mean - half, mean + half, doubts)
+    is_doubted = [bool(doubt) for doubt in doubts]
+    half_width = np.where(is_doubted, np.inf, (scheme.critical + CAUTION * shift) * standard_error)
+    return Intervals(mean, standard_error, mean - half_width, mean + half_width, doubts)
 
 
 def _trust_in_t(samples: Float[np.ndarray, "B V"], critical: float) -> tuple[Float[np.ndarray, " V"], list[str]]:
     """Return by component the shift of t's critical value by skewness, and the reason to distrust t."""
     count, num_components = samples.shape
-    shift = np.zeros(num_components)
+    shift = np.zeros(num_components)  # stays 0 where t is distrusted
     doubts = [""] * num_components
     is_varying = varies(samples)
-    moved, kurtosis = skewness_shift(samples, critical)
+    possible_shift, kurtosis = skewness_shift(samples, critical)
     for place in range(num_components):
         distinct = len(np.unique(samples[:, place]))
         if not is_varying[place]:
@@ -104,10 +105,10 @@ def _trust_in_t(samples: Float[np.ndarray, "B V"], critical: float) -> tuple[Flo
             doubts[place] = f"{count:,} replicates take {distinct} values"
         elif count < LEAST_REPLICATES:
             doubts[place] = f"{count:,} replicates are fewer than {LEAST_REPLICATES}"
-        elif not (moved[place] <= SKEWNESS_SHIFT * critical and kurtosis[place] - 1 <= VARIANCE_SPREAD * count):
+        elif possible_shift[place] <= SKEWNESS_SHIFT * critical and kurtosis[place] - 1 <= VARIANCE_SPREAD * count:
+            shift[place] = possible_shift[place]
+        else:  # also for NaN
             doubts[place] = f"{count:,} replicates are too few for tails like these"
-        else:
-            shift[place] = moved[place]
     return shift, doubts
 
 
@@ -142,7 +143,8 @@ def betting_intervals(
         values = samples[:, place]
         # Between two bounds one gambler bets in both directions. With one bound, the other end has half of the error.
         is_two_sided = np.isfinite(width[place])
-        share = error / len(low) / (1 if is_two_sided else 2)
+        num_gamblers = 1 if is_two_sided else 2
+        share = error / len(low) / num_gamblers
         if np.isfinite(low[place]):
             begin = low[place] - slack[place]
             bottom[place] = begin + _least_mean(np.maximum(values - begin, 0), share)
@@ -179,9 +181,9 @@ def _least_mean(values: Float[np.ndarray, " B"], error: float) -> float:
     if values.min() > 0:
         total = float(np.sum(np.log(values)))
         harmonic = count / float(np.sum(1 / values))
-        if total - count * math.log(harmonic) < target + 1e-6:  # here the gambler bets everything
+        if total - count * math.log(harmonic) < target + 1e-6:  # bets everything. With 1e-6 the search for `high` ends
             return scale * math.exp((total - target) / count)
-    variance = max(float(values.var()), 1e-12)
+    variance = max(float(values.var()), 1e-12)  # not 0, which is a divisor
     guess = 0.5 * math.log(2 * target / (count * variance))  # right for normal values
     low = guess - 0.5
     high = guess + 0.5
@@ -213,9 +215,10 @@ def is_dependent(values: Float[np.ndarray, " B"]) -> bool:
     if variance == 0 or np.mean(ranks**4) > MOST_KURTOSIS * variance**2:
         return False
     distances = np.arange(1, count // 2 + 1)
-    products = np.fft.irfft(np.abs(np.fft.rfft(ranks, 2 * count)) ** 2)[distances]  # sums over pairs at each distance
+    spectrum = np.abs(np.fft.rfft(ranks, 2 * count)) ** 2  # of padded ranks, so that distances do not wrap around
+    products = np.fft.irfft(spectrum)[distances]  # sums over pairs at each distance
     tails = [*scipy.stats.norm.sf(products / (variance * np.sqrt(count - distances)))]
-    for length in 2 ** np.arange(1, int(math.log2(count / FEWEST_BLOCKS)) + 1):
+    for length in 2 ** np.arange(1, int(math.log2(count / FEWEST_BLOCKS)) + 1):  # 2, 4, 8, ...
         blocks = ranks[: count // length * length].reshape(-1, length)
         between = np.sum(blocks.mean(axis=1) ** 2) * length / variance  # chi-squared, for normal rank sums of blocks
         tails.append(scipy.stats.chi2.sf(between, len(blocks) - 1))

@@ -1,8 +1,7 @@
 """Judgements, which test a claim by its kind at one interim analysis.
 
-A test of means has one difference for each replicate and component. A claim is REFUTED if the interval of some
-component lies beyond its margin, and SUPPORTED if all intervals lie within. Intervals are two-sided at the whole error,
-which bounds the sum of both kinds of error.
+A test of means has a difference for each replicate and component. A claim is REFUTED if some component's interval lies
+beyond its margin, and SUPPORTED if all lie within. The error of the two-sided intervals bounds both errors together.
 
 Values with a declared range have an exact interval for all interim analyses, and values without randomness are their
 own interval. Other means have intervals by Student's t. If t cannot be trusted for a slope, its interval follows from
@@ -111,8 +110,10 @@ def judge_means(difference: Values, allowed: Values, error: float, side: str, pr
     margin = float(margins[worst])
     reach = decisive.high[column] - decisive.mean[column]
     reach += student_tail(1 - POWER, len(excess) - 1) * decisive.standard_error[column]
+    # The declared bounds behind the decision. If nothing is decided, both ends count.
     deciding_bounds = {Status.REFUTED: bounds.low[column], Status.SUPPORTED: bounds.high.max()}
-    is_exact = bool(np.isfinite(deciding_bounds.get(status, bounds.high[column] - bounds.low[column])))
+    deciding_bound = deciding_bounds.get(status, bounds.high[column] - bounds.low[column])
+    is_exact = bool(np.isfinite(deciding_bound))
     method = _method(bounds, scheme, num_components)
     has_infinite_end = bool(np.isinf([decisive.low[column], decisive.high[column]]).any())
     if decisive.doubts[column] and not has_infinite_end and not is_exact:
@@ -202,8 +203,7 @@ def judge_limit_probability(
     The failure probability must tend to 0. The claim is SUPPORTED if this probability is at most the margin at the end.
     It must also fall over the last two decades or stay within the margin there, and nowhere be provably lower there
     than at the end. The claim is REFUTED if the probability is above the margin at the end, and falls over the last two
-    decades with an exponent below `SLOWEST_FALL` or not at all. Other cases stay open. Clopper-Pearson intervals are
-    simultaneous.
+    decades with an exponent below `SLOWEST_FALL` or not at all. Other cases stay open. Intervals are simultaneous.
 
     So a fall like 1/log(1/x) below x = 1e-10 counts as no fall.
     """
@@ -249,11 +249,12 @@ def _detectable_limit(margin: float, count: int, error: float, least_ratio: floa
     """Return the smallest constant failure probability that is refuted with probability `POWER`, or NaN."""
     counts = np.arange(count + 1)
     low, high = clopper_pearson(counts, count, error)
-    refuting = np.where(low > margin, np.searchsorted(high, low / least_ratio), 0)  # counts at the first point
+    # For each count at the end, how many of the counts 0, 1, ... at the first point lead to REFUTED.
+    num_refuting = np.where(low > margin, np.searchsorted(high, low / least_ratio), 0)
 
     def excess_power(probability: float) -> float:
         cumulative = np.r_[0, scipy.stats.binom.cdf(counts, count, probability)]
-        return float(scipy.stats.binom.pmf(counts, count, probability) @ cumulative[refuting]) - POWER
+        return float(scipy.stats.binom.pmf(counts, count, probability) @ cumulative[num_refuting]) - POWER
 
     if excess_power(1) <= 0:
         return float("nan")

@@ -50,9 +50,9 @@ def end_fault(source: str) -> str:
 def output_fault(kind: str, code: int, output: str, errors: str = "") -> str:
     *sides, end = output.splitlines() or [""]
     if code:
-        last = (errors.strip() or end).splitlines()[-1:]
-        return f"it exits with {code}: {shortened(' '.join(last))}"
-    mark = {"disproof": "violated: "}.get(kind, "proved: ")
+        last_line = (errors.strip() or end).splitlines()[-1:]  # a list, which is empty without output
+        return f"it exits with {code}: {shortened(' '.join(last_line))}"
+    mark = "violated: " if kind == "disproof" else "proved: "
     if not (sides and end.startswith(mark)):
         return f"it must print both sides, and then a line that begins with {mark!r} instead of {shortened(end)}"
     return ""

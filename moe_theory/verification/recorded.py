@@ -44,9 +44,8 @@ class Recorded:
     def whole(self) -> list[Verdict]:
         """Return the verdicts with the texts of their claims. Claims that no longer exist are left out."""
         claims = catalog_of(self.paper).claims
-        return [
-            whole_verdict(claims[verdict["claim"]], verdict) for verdict in self.verdicts if verdict["claim"] in claims
-        ]
+        existing = [verdict for verdict in self.verdicts if verdict["claim"] in claims]
+        return [whole_verdict(claims[verdict["claim"]], verdict) for verdict in existing]
 
 
 def read() -> dict[str, Recorded]:

@@ -42,7 +42,7 @@ class JsonRecord:
         schema: Any = handler.resolve_ref_schema(handler(source))
         for field in schema["schema"]["fields"]:
             if field["schema"]["type"] == "default" and field["name"] not in cls.LATER:
-                field["schema"] = field["schema"]["schema"]
+                field["schema"] = field["schema"]["schema"]  # without its default, so that it is required
         return schema
 
 
@@ -52,6 +52,7 @@ def read_record(kind: type[T], document: Any) -> T:
         return _adapter(kind).validate_python(document)
     except ValidationError as failure:
         error = failure.errors(include_url=False)[0]
+    # A place such as curve.labels[2].
     names = [str(part) if _FIELD.fullmatch(str(part)) else f"[{shortened(part)}]" for part in error["loc"]]
     where = ".".join(names).replace(".[", "[")
     if error["type"] == "missing":

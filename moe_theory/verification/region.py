@@ -26,6 +26,7 @@ def is_log(low: Number, high: Number) -> bool:
 
 
 def tidy(value: float) -> float:
+    """Return a number of six digits, which commands repeat exactly."""
     return float(f"{value:.6g}")
 
 
@@ -82,7 +83,7 @@ class _Ranged:
     def region(self) -> str:
         return " to ".join(map(shown, self.ends))
 
-    def _had(self, params: Any, name: str) -> float:
+    def _number_in(self, params: Any, name: str) -> float:
         if name not in params._fields:
             raise DeclarationError(f"free {self.name}: {unknown_name('parameter', name, params._fields)}")
         return float(getattr(params, name))
@@ -109,13 +110,13 @@ class Order(_Ranged):
         return float(self.least), float(self.most)
 
     def into(self, params: Any, value: float) -> Any:
-        factor = self._had(params, self.of) ** (value - self.recorded)
-        return params._replace(**{self.parameter: self._had(params, self.parameter) * factor})
+        factor = self._number_in(params, self.of) ** (value - self.recorded)
+        return params._replace(**{self.parameter: self._number_in(params, self.parameter) * factor})
 
     def recorded_at(self, params: Any, dims: Any) -> float:
         """Return the recorded power, which all cells have."""
         for name in (self.of, self.parameter):
-            self._had(params, name)
+            self._number_in(params, name)
         return self.recorded
 
 
@@ -141,10 +142,10 @@ class Scale(_Ranged):
         return params._replace(**{self.parameter: value * self._unit(params)})
 
     def recorded_at(self, params: Any, dims: Any) -> float:
-        return tidy(self._had(params, self.parameter) / self._unit(params))
+        return tidy(self._number_in(params, self.parameter) / self._unit(params))
 
     def _unit(self, params: Any) -> float:
-        return 1.0 if self.of is None else self._had(params, self.of)
+        return 1.0 if self.of is None else self._number_in(params, self.of)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -209,7 +210,7 @@ class Choice:
         return self.ends[min(int(place * len(self.ends)), len(self.ends) - 1)]
 
     def halfway(self, one: Any, other: Any) -> None:
-        del one, other
+        del one, other  # labels have no middle
 
     def parsed(self, text: Any) -> str:
         if text not in self.choices:
@@ -235,7 +236,7 @@ Setting = Mapping[FreeAxis, Any]  # values of the changed axes
 
 def described(axis: FreeAxis, recorded: Sequence[Any]) -> FreeQuantity:
     ends = (min(recorded), max(recorded)) if recorded else ()
-    words = dict.fromkeys(map(text_of, ends))
+    words = dict.fromkeys(map(text_of, ends))  # one word if both ends are equal
     if isinstance(axis, Choice):
         return FreeQuantity(axis.name, axis.region(), " to ".join(words), labels=list(axis.ends))
     values = list(map(float, dict.fromkeys(ends)))
@@ -251,9 +252,10 @@ def varies(axis: FreeAxis, experiment: Any, cells: Sequence[str] | None = None) 
     values = set()
     for name, cell in experiment.cells.items():
         if cells is None or name in cells:
-            pair = cell.get(axis.parameter), cell.get(axis.of)
-            # If a cell does not set the parameter, the reading does.
-            values.add(pair if None in pair else tidy(float(pair[0] / pair[1])))
+            value = cell.get(axis.parameter)
+            unit = cell.get(axis.of)
+            # The reading sets a parameter that the cell does not set, so the pair stands for the ratio.
+            values.add((value, unit) if None in (value, unit) else tidy(float(value / unit)))
     return len(values) <= 1
 
 

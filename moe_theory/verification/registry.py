@@ -50,9 +50,9 @@ def select_claims(patterns: Sequence[str] = ("*",)) -> list[Claim]:
     ids: set[str] = set()
     for pattern in patterns:
         # The text before the first wildcard, period or colon decides which papers' claims can match.
-        head, end = re.match(r"([^*?[.:]*)(.?)", pattern, re.DOTALL).groups()  # pyright: ignore[reportOptionalMemberAccess]
+        head, delimiter = re.match(r"([^*?[.:]*)(.?)", pattern, re.DOTALL).groups()  # pyright: ignore[reportOptionalMemberAccess]
         for name in paper_names():
-            if name == head or (end and end in "*?[" and name.startswith(head)):
+            if name == head or (delimiter and delimiter in "*?[" and name.startswith(head)):
                 find_paper(name).import_claims()
         matches = _matching(pattern, declared_claims()) or _matching(pattern, all_claims())
         if not matches and pattern in paper_names():
@@ -60,13 +60,13 @@ def select_claims(patterns: Sequence[str] = ("*",)) -> list[Claim]:
                 f"paper {pattern!r} has no claims. `statements` of its PAPER must name the module that declares "
                 f"claims, and their ids must begin with '{pattern}.'."
             )
-        for statement in () if matches else catalog.matching(pattern, declared()):
-            reason = " ".join((statement.untestable or statement.undecided or "no claim tests it.").split())
-            raise InvalidValueError(
-                f"{statement.name} has no deciding test: {reason} Read `moe-theory why {statement.name}`, or name "
-                "another."
-            )
         if not matches:
+            for statement in catalog.matching(pattern, declared()):
+                reason = " ".join((statement.untestable or statement.undecided or "no claim tests it.").split())
+                raise InvalidValueError(
+                    f"{statement.name} has no deciding test: {reason} Read `moe-theory why {statement.name}`, or name "
+                    "another."
+                )
             tiers = {tier_of(claim) for claim in claims()}
             names = [statement.name for statement in declared()]
             raise unknown_name("claim", pattern, [*all_claims(), *names, *paper_names(), *tiers])
@@ -119,15 +119,20 @@ def readings_by_paper(papers: Sequence[str], names: Sequence[str] | None) -> dic
 
 def select_readings(paper: str, names: Sequence[str] | None) -> list[ReadingLike]:
     """Return the readings called `names`, which may be `all`, `quick` for a few, or None for the defaults."""
-    known_paper = _paper_of(paper)
-    if not known_paper.readings:
+    declaration = _paper_of(paper)
+    if not declaration.readings:
         raise unknown_name("paper", paper, paper_names())
+    if names is None:
+        names = declaration.reading_names("default")
     reading_names: list[str] = []
-    for name in known_paper.reading_names("default") if names is None else names:
-        if name not in (*SPECIAL_NAMES, *known_paper.readings):
-            raise unknown_name("reading", name, [*known_paper.readings, *SPECIAL_NAMES])
-        reading_names += [name] if name in known_paper.readings else known_paper.reading_names(name)
-    return [known_paper.readings[name] for name in dict.fromkeys(reading_names)]
+    for name in names:
+        if name in declaration.readings:
+            reading_names.append(name)
+        elif name in SPECIAL_NAMES:
+            reading_names += declaration.reading_names(name)
+        else:
+            raise unknown_name("reading", name, [*declaration.readings, *SPECIAL_NAMES])
+    return [declaration.readings[name] for name in dict.fromkeys(reading_names)]
 
 
 def most_verdicts(paper: str) -> int:
@@ -138,15 +143,18 @@ def _paper_of(name: str) -> Paper:
     """Return the installed paper, or the paper in a user's file, or a paper without readings."""
     if name in paper_names():
         return find_paper(name)
-    homes = (sys.modules.get(claim.module) for claim in registered().values() if claim.paper == name)
-    papers = (getattr(home, "PAPER", None) for home in homes)
-    named = (paper for paper in papers if isinstance(paper, Paper) and paper.name == name)
-    return next(named, Paper(name, name, "", {}))
+    for claim in registered().values():
+        if claim.paper == name:
+            paper = getattr(sys.modules.get(claim.module), "PAPER", None)
+            if isinstance(paper, Paper) and paper.name == name:
+                return paper
+    return Paper(name, package=name, title="", readings={})
 
 
 def _matching(pattern: str, claims: Mapping[str, Claim]) -> list[str]:
-    tier = [id for id, claim in claims.items() if tier_of(claim) == pattern]
-    matches = tier or fnmatch.filter(claims, f"{pattern}.*" if pattern in paper_names() else pattern)
+    matches = [id for id, claim in claims.items() if tier_of(claim) == pattern]
+    if not matches:
+        matches = fnmatch.filter(claims, f"{pattern}.*" if pattern in paper_names() else pattern)
     if matches:
         return matches
     statements = catalog.matching(pattern, declared())

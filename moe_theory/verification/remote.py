@@ -24,7 +24,7 @@ from moe_theory.verification.settings import AdjustedReading, Group, asked_of, s
 class ChunkTask(NamedTuple):
     claim: str  # the id of the study's first claim
     reading: str
-    settings: tuple[tuple[str, Any], ...]  # in addition to the reading's choices
+    settings: tuple[tuple[str, Any], ...]  # values by name, in addition to the reading's choices
     seed: int
     is_x64: bool
     key: str  # the key of the claim's samples
@@ -36,13 +36,13 @@ class ChunkTask(NamedTuple):
 def compute_there(task: ChunkTask) -> tuple[Outcome, float]:
     """Compute a chunk on a worker. Raises: the errors of `run_cells`, or InvalidValueError on an unlike machine."""
     with jax.enable_x64(task.is_x64):
-        (experiment, reading, _), key = _study_of(task.claim, task.reading, task.settings, task.seed, task.is_x64)
+        (experiment, reading, _), key = _group_of(task.claim, task.reading, task.settings, task.seed, task.is_x64)
         if key != task.key:
             raise InvalidValueError(
                 f"the worker on {platform.node()} has another processor, other versions, or other code of claim "
                 f"{task.claim}, so its samples would differ. Install the same code there, and restart the workers."
             )
-        (cell,) = (cell for cell in experiment.cells_under(reading) if cell.name == task.cell)
+        (cell,) = [cell for cell in experiment.cells_under(reading) if cell.name == task.cell]
         return timed_chunk(Chunk(cell, task.replicates, task.num_kept), task.seed)
 
 
@@ -67,15 +67,15 @@ def remote_pool(
 
 def remote_calls(study: Study) -> Callable[[Chunk], Call]:
     reading, settings = asked_of(study.reading)
-    names = (study.claims[0].id, reading, tuple(settings.items()), study.seed, is_x64())
-    key = _study_of(*names)[1]
+    inputs = (study.claims[0].id, reading, tuple(settings.items()), study.seed, is_x64())  # first fields of a task
+    _, key = _group_of(*inputs)
     return lambda chunk: functools.partial(
-        compute_there, ChunkTask(*names, key, chunk.cell.name, chunk.replicates, chunk.num_kept)
+        compute_there, ChunkTask(*inputs, key, chunk.cell.name, chunk.replicates, chunk.num_kept)
     )
 
 
 @functools.lru_cache(256)
-def _study_of(
+def _group_of(
     id: str, reading: str, settings: tuple[tuple[str, Any], ...], seed: int, is_x64: bool
 ) -> tuple[Group, str]:
     try:
@@ -86,5 +86,5 @@ def _study_of(
             f"the worker on {platform.node()} cannot find the claim or reading ({failure}) Install the same papers on "
             "the workers' machines, and restart the workers."
         ) from None
-    (study,) = set_to(Group(claims[0].experiment, paper_reading, claims), dict(settings))
-    return study, Keys().of(study.claims[0], study.reading, seed)
+    (group,) = set_to(Group(claims[0].experiment, paper_reading, claims), dict(settings))
+    return group, Keys().of(group.claims[0], group.reading, seed)

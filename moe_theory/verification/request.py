@@ -25,7 +25,7 @@ from moe_theory.verification.interim import look_sizes
 from moe_theory.verification.recorded import recorded_verdicts
 from moe_theory.verification.settings import Group, adjusted, set_to
 from moe_theory.verification.statement import bearing
-from moe_theory.verification.variant import Parts, Variant, of_own, require_parts, variant_of
+from moe_theory.verification.variant import Parts, Variant, require_parts, variant_of, with_own_parts
 from moe_theory.verification.verdict import AS_RECORDED, Role, Status, Stop, Verdict, verdict_of
 
 FAMILY_ERROR = 0.01  # probability of any false verdict in a report
@@ -104,13 +104,11 @@ def check_request(
     if system is not None:
         variant = variant_of(system)
         require_parts(variant, [group.experiment for group in groups])
-        groups, inapplicable = _on_own(groups, variant, seed, module)
+        groups, inapplicable = _apply_variant(groups, variant, seed, module)
     ids = [claim.id for claim in claims]
     request = resolve(groups, replicates, seed, error=error, budget=budget, module=module, order=ids)
-    recorded_error = sum(verdict.error for verdict in inapplicable if verdict.replicates)
-    return dataclasses.replace(
-        request, own=variant, inapplicable=tuple(inapplicable), error=request.error + recorded_error
-    )
+    total_error = request.error + sum(verdict.error for verdict in inapplicable if verdict.replicates)
+    return dataclasses.replace(request, own=variant, inapplicable=tuple(inapplicable), error=total_error)
 
 
 def _grouped(claims: Sequence[Claim], readings: Sequence[str] | None) -> list[Group]:
@@ -125,7 +123,7 @@ def _grouped(claims: Sequence[Claim], readings: Sequence[str] | None) -> list[Gr
     return list(groups.values())
 
 
-def _on_own(
+def _apply_variant(
     groups: Sequence[Group], variant: Variant, seed: int, module: str | None
 ) -> tuple[list[Group], list[Verdict]]:
     """Replace the papers' algorithm by the user's, and return verdicts on claims that do not apply to it."""
@@ -137,7 +135,7 @@ def _on_own(
         applicable = []
         for claim in claims:
             try:
-                own_experiment = experiments.setdefault(id(experiment), of_own(claim, variant))
+                own_experiment = experiments.setdefault(id(experiment), with_own_parts(claim, variant))
                 applicable.append(dataclasses.replace(claim, experiment=own_experiment))
             except DeclarationError as failure:
                 blank = blank_verdict(claim, reading.name, seed, FAMILY_ERROR, module, options=reading.options)
@@ -150,8 +148,11 @@ def _on_own(
 
 
 def _recorded_competitor(claim: Claim, printed: str, reading: str) -> Verdict | None:
+    """Return the published verdict under a printed reading, if the claim is already about another algorithm."""
     statements = [statement for statement in bearing([claim.id]) if statement.roles[claim.id] is Role.COMPETITOR]
-    for verdict in recorded_verdicts(statements) if statements else ():
+    if not statements:
+        return None
+    for verdict in recorded_verdicts(statements):
         if verdict.claim == claim.id and printed in (verdict.reading, *verdict.also):
             origin = ", ".join(filter(None, (verdict.reason, AS_RECORDED)))
             return dataclasses.replace(verdict, reading=reading, also=[], reason=origin)
@@ -161,7 +162,9 @@ def _recorded_competitor(claim: Claim, printed: str, reading: str) -> Verdict | 
 def require_one(pattern: str, claims: Sequence[Claim]) -> Claim:
     """Return the only claim that matches a pattern. Raises: InvalidValueError if there are several."""
     if len(claims) > 1:
-        ids = ", ".join(claim.id for claim in claims[:MOST_NAMED]) + (", ..." if len(claims) > MOST_NAMED else "")
+        ids = ", ".join(claim.id for claim in claims[:MOST_NAMED])
+        if len(claims) > MOST_NAMED:
+            ids += ", ..."
         raise InvalidValueError(f"{pattern!r} names {len(claims)} claims, but must name one. Choose one of {ids}.")
     return claims[0]
 
@@ -180,7 +183,7 @@ def resolve(
     If an experiment has the same parameters under two readings, it is tested once and counts once.
     """
     cells = [experiment.cells_under(reading) for experiment, reading, _ in groups]
-    questions = _judged_once(groups, cells)
+    questions = _new_questions(groups, cells)
     counts = Counter(claim.paper for claim, _ in itertools.chain.from_iterable(questions))
     if error is None:
         parts = {paper: 1 / registry.most_verdicts(paper) for paper in counts}
@@ -194,7 +197,7 @@ def resolve(
             continue
         experiment, reading, _ = group
         own_limit = experiment.replicates
-        limit = replicates or (None if budget else own_limit)
+        limit = replicates or (None if budget else own_limit)  # a budget limits the time instead
         claims = tuple(claim for claim, _ in group_questions)
         options = adjusted(reading).options
         blanks = [
@@ -220,16 +223,20 @@ def resolve(
         ids |= dict.fromkeys(claim.id for claim in group.claims)
         summaries |= {f"{claim.paper}.{group.reading.name}": group.reading.summary for claim in group.claims}
     ordered = tuple(ids if order is None else order)
-    return Request(tuple(studies), ordered, summaries, seed, error=error or FAMILY_ERROR, budget=budget)
+    total_error = error or FAMILY_ERROR
+    return Request(tuple(studies), ordered, readings=summaries, seed=seed, error=total_error, budget=budget)
 
 
-def _judged_once(groups: Sequence[Group], cells: Sequence[Sequence[Cell]]) -> list[list[tuple[Claim, list[str]]]]:
+def _new_questions(groups: Sequence[Group], cells: Sequence[Sequence[Cell]]) -> list[list[tuple[Claim, list[str]]]]:
+    """Return for each group the claims that are new at its parameters, each with later readings that repeat them."""
     questions: list[list[tuple[Claim, list[str]]]] = []
     readings: dict[Any, list[str]] = {}
     for (experiment, reading, claims), group_cells in zip(groups, cells, strict=True):
         leaves, structure = jax.tree.flatten([cell.params for cell in group_cells])
-        arrays = [np.asarray(leaf) for leaf in leaves]
-        facts = [(type(leaf), a.dtype, a.shape, a.tobytes()) for leaf, a in zip(leaves, arrays, strict=True)]
+        facts = []
+        for leaf in leaves:
+            array = np.asarray(leaf)
+            facts.append((type(leaf), array.dtype, array.shape, array.tobytes()))
         params = (structure, *facts)
         questions.append([])
         for claim in claims:

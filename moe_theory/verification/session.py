@@ -25,7 +25,7 @@ from moe_theory.verification.proofs import require_proofs
 from moe_theory.verification.remote import remote_calls, remote_pool
 from moe_theory.verification.request import Request, Study, check_request
 from moe_theory.verification.statement import bearing
-from moe_theory.verification.variant import Parts, as_asked
+from moe_theory.verification.variant import Parts, without_texts
 from moe_theory.verification.verdict import Report, Stop, Verdict, Verdicts
 
 SAMPLES = "samples"  # the folder of samples, next to the report
@@ -89,10 +89,8 @@ def verify(
     pool = remote_pool(request.studies, executor, dask)
     archive = None if folder is None else Archive(Path(folder) / SAMPLES)
     command = f"moe_theory.verify({patterns!r})"
-    with shown(progress) as listener:
-        report = carry_out(
-            request, archive=archive, pool=pool, progress=listener, on_verdict=on_verdict, command=command
-        )
+    with shown(progress) as meter:
+        report = carry_out(request, archive=archive, pool=pool, progress=meter, on_verdict=on_verdict, command=command)
     return Verdicts(report)
 
 
@@ -113,7 +111,7 @@ def carry_out(
     statements = bearing(request.claims)
     require_proofs(statements)
     if request.own is not None:
-        statements = [as_asked(statement) for statement in statements]
+        statements = [without_texts(statement) for statement in statements]
     deadline = math.inf if request.budget is None else time.monotonic() + request.budget - request.reserve
     with contextlib.nullcontext() if pool is None else contextlib.closing(pool):
         if pool is not None:
@@ -145,7 +143,7 @@ def take_looks(
 
     Several studies run at once, those with fewer analyses first. Measured runs run alone.
     """
-    pool = next((monitor.pool for monitor in monitors), None)  # all have the same
+    pool = next((monitor.pool for monitor in monitors), None)  # all monitors have the same pool
     places = {monitor: place for place, monitor in enumerate(monitors)}
     with Runner(pool, progress) as runner:
         _Looks(runner, on_verdict, places).take(deadline)
@@ -227,7 +225,7 @@ class StudyMonitor:
         if archive is not None:  # before anything runs, because some values have no key
             for claim in study.claims:
                 archive.keys.of(claim, study.reading, study.seed)
-        self._bytes_per_replicate = 0.0  # 0 before anything has run
+        self._bytes_per_replicate = 0.0  # unknown before anything has run
         self.tests = [
             SequentialTest(claim, blank, study.least_replicates, random=study.random)
             for claim, blank in zip(study.claims, study.blanks, strict=True)
@@ -279,7 +277,11 @@ class StudyMonitor:
         end = self._part_end
         runs = self._measured if self.batch is None else self.batch.runs()
         if runs is not None:
-            self._sample([test for test in undecided if test.count < end], runs)
+            overflows = find_nan_runs(runs)
+            for test in [test for test in undecided if test.count < end]:
+                test.extend(runs, overflows)
+                if self.archive is not None and test.samples is not None:
+                    self.archive.save(test.claim, self.study.reading, self.study.seed, test.samples, test.labels)
         is_whole = end == self._target  # otherwise further runs are needed before the analysis
         for test in undecided:
             if is_whole and not test.has_ended:
@@ -329,12 +331,6 @@ class StudyMonitor:
             return self._target
         # A part is the first sample, doubled as often as PART_BYTES allows.
         first_size = self.study.looks[0]
-        doublings = max(int(PART_BYTES / (self._bytes_per_replicate * first_size)).bit_length() - 1, 0)
+        num_first_samples = int(PART_BYTES / (self._bytes_per_replicate * first_size))  # that fit
+        doublings = max(num_first_samples.bit_length() - 1, 0)
         return min(self._num_sampled + (first_size << doublings), self._target)
-
-    def _sample(self, tests: Sequence[SequentialTest], runs: Runs) -> None:
-        overflows = find_nan_runs(runs)
-        for test in tests:
-            test.extend(runs, overflows)
-            if self.archive is not None and test.samples is not None:
-                self.archive.save(test.claim, self.study.reading, self.study.seed, test.samples, test.labels)

@@ -30,9 +30,9 @@ class AdjustedReading:
 
     base: ReadingLike
     settings: Mapping[str, Any]
-    free: Mapping[Any, Any] = dataclasses.field(default_factory=dict)
-    built: Setting = dataclasses.field(default_factory=dict)
-    own: Variant | None = None
+    free: Setting = dataclasses.field(default_factory=dict)  # values that change parameters
+    built: Setting = dataclasses.field(default_factory=dict)  # values for which the experiment was built
+    own: Variant | None = None  # the user's algorithm
 
     @property
     def name(self) -> str:
@@ -77,8 +77,10 @@ def adjusted(reading: ReadingLike) -> AdjustedReading:
 
 
 def asked_of(reading: ReadingLike) -> tuple[str, dict[str, Any]]:
+    """Return the name of the paper's reading and the values that are set in addition, by name."""
     set_reading = adjusted(reading)
-    free = {axis.name: value for axis, value in {**set_reading.built, **set_reading.free}.items()}
+    axes = {**set_reading.built, **set_reading.free}
+    free = {axis.name: value for axis, value in axes.items()}
     return set_reading.base.name, {**set_reading.settings, **free}
 
 

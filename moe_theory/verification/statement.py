@@ -82,13 +82,13 @@ class Declared(Statement):
         claims = [registered()[id] for id in deciding(self) if id in registered()]
         readings = find_paper(self.judged_under).readings if self.judged_under in paper_names() else {}
         first_readings = list(readings.values())[:1]
-        params = []  # parameters of the cells that the claims read, under the first reading
+        settings = []  # dims and parameters of the cells that the claims read, under the first reading
         for claim, reading in itertools.product(claims, first_readings):
-            params += [
+            settings += [
                 (claim.experiment.dims, reading.params(**claim.experiment.cells[cell]))
                 for cell in claim.cells or claim.experiment.cells
             ]
-        recorded = {axis: [axis.recorded_at(cell_params, dims) for dims, cell_params in params] for axis in axes}
+        recorded = {axis: [axis.recorded_at(params, dims) for dims, params in settings] for axis in axes}
         return dataclasses.replace(statement, free=[described(axis, recorded[axis]) for axis in axes])
 
     def _registered(self) -> "Declared":
@@ -146,20 +146,20 @@ class Declared(Statement):
         claim_role = _role_named(role, id)
         selection = runs if isinstance(runs, Selection) else Selection(runs, None)
         free = self._free_of(selection, claim_role)
-        texts = self._claim_texts(self._whole(id), says, formula, where)
+        texts = self._claim_texts(self._full_id(id), says, formula, where)
         checks = (*self.checks, *(_hypothesis(hypothesis, self.module, self.holds) for hypothesis in hypotheses))
 
         def declare(function: F) -> F:
             claim = Claim(
-                id=self._whole(id),
+                id=self._full_id(id),
                 paper=self.judged_under,
                 **claim_words(texts, self, self.judged_under, claim_role),
                 experiment=selection.experiment,
-                observe=selection.measured(function),
+                observe=selection.observer(function),
                 criterion=selection.bind(criterion),
-                labels=_names(selection, labels),
-                hypotheses=_checked(checks, selection) if checks else None,
-                replaced_by=instead and self._whole(instead),
+                labels=_labeller(selection, labels),
+                hypotheses=_checker(checks, selection) if checks else None,
+                replaced_by=instead and self._full_id(instead),
                 module=self.module or function.__module__,
                 function=function,
                 is_computed=exact or selection.is_computed,
@@ -184,7 +184,7 @@ class Declared(Statement):
     def _registered_as(self, role: Role, claim: Claim, function: F) -> F:
         register(claim)
         self.roles[claim.id] = role
-        if hasattr(function, "__dict__"):
+        if hasattr(function, "__dict__"):  # built-in functions lack it
             setattr(function, CLAIMED, True)
         return function
 
@@ -204,14 +204,14 @@ class Declared(Statement):
             require_varies(axis, selection.experiment)
         if role is Role.FIGURE:  # its settings are the figure's
             return self.axes
-        runs = selection.experiment, selection.cells
-        return (*self.axes, *(axis for axis in self.shared_axes if varies(axis, *runs)))
+        shared = [axis for axis in self.shared_axes if varies(axis, selection.experiment, selection.cells)]
+        return (*self.axes, *shared)
 
     def cite(self, *ids: str, role: str) -> None:
         """Count claims of other statements as claims of this statement, in this role."""
-        self.roles.update(dict.fromkeys(map(self._whole, ids), Role(role)))
+        self.roles.update(dict.fromkeys(map(self._full_id, ids), Role(role)))
 
-    def _whole(self, id: str) -> str:
+    def _full_id(self, id: str) -> str:
         if not self.is_of_a_paper or id.startswith(f"{self.judged_under}."):
             return id
         return f"{self.judged_under}.{id}"
@@ -287,9 +287,7 @@ def _texts_of(id: str, module: str, texts: Mapping[str, Any]) -> StatementTexts:
     if texts.get("claim"):
         return given_texts(id, texts)
     if not module:
-        raise DeclarationError(
-            f"statement {shortened(id)}: give claim=..., or module=__name__ if a file has its texts."
-        )
+        raise DeclarationError(f"statement {shortened(id)}: give claim=..., or module=__name__ if a file has texts.")
     return statement_texts(module, id)
 
 
@@ -306,7 +304,9 @@ def free_of(statement: Statement) -> tuple[FreeAxis, ...]:
     for paper in {id.partition(".")[0] for id in statement.roles}.intersection(paper_names()):
         find_paper(paper).import_claims()
     claims = [registered()[id] for id in deciding(statement) if id in registered() and statement.roles[id] in DECIDING]
-    return tuple(axis for axis in (claims[0].free if claims else ()) if all(axis in claim.free for claim in claims))
+    if not claims:
+        return ()
+    return tuple(axis for axis in claims[0].free if all(axis in claim.free for claim in claims))
 
 
 def declared() -> list[Declared]:
@@ -314,6 +314,7 @@ def declared() -> list[Declared]:
 
 
 def bearing(claims: Iterable[str]) -> list[Statement]:
+    """Return the statements that the claims with these ids test."""
     ids = set(claims)
     return [declaration.plain for declaration in declared() if ids & declaration.roles.keys()]
 
@@ -331,15 +332,12 @@ def _role_named(role: str, id: str) -> Role:
 
 
 def _ranges_of(criterion: Criterion, function: Callable[..., Any]) -> dict[str, Range]:
-    ranges = {
-        "predicted": range_of(criterion.value),
-        "scale": range_of(criterion.scale),
-        "observed": range_of(function),
-    }
-    return {name: values for name, values in ranges.items() if values is not None}
+    values = {"predicted": criterion.value, "scale": criterion.scale, "observed": function}
+    ranges = {name: range_of(value) for name, value in values.items()}
+    return {name: declared for name, declared in ranges.items() if declared is not None}
 
 
-def _names(selection: Selection, labels: Any) -> Callable[[Runs], Sequence[str]] | None:
+def _labeller(selection: Selection, labels: Any) -> Callable[[Runs], Sequence[str]] | None:
     if labels is None:
         if selection.labels is None:
             return None
@@ -349,7 +347,7 @@ def _names(selection: Selection, labels: Any) -> Callable[[Runs], Sequence[str]]
     return lambda runs: list(labels)
 
 
-def _checked(hypotheses: Sequence[Hypothesis], selection: Selection) -> Callable[[Any, Runs], list[tuple[str, bool]]]:
+def _checker(hypotheses: Sequence[Hypothesis], selection: Selection) -> Callable[[Any, Runs], list[tuple[str, bool]]]:
     def check(dims: Any, runs: Runs) -> list[tuple[str, bool]]:
         names = selection.cells or tuple(runs)
         results = []

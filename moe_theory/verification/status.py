@@ -20,8 +20,7 @@ no claims or its claims are undecided, and without a clause also under untested 
 
 A search extends the status to the free parameters. A statement that holds at the recorded setting but fails elsewhere
 is amended if a declared or found clause excludes all failures, and otherwise false. A statement that is false at the
-recorded setting is amended if the search found settings where it holds and a clause. With a disproof it must declare a
-clause.
+recorded setting is amended if the search found a clause and settings where it holds. A disproof needs a declared one.
 
 A status is proved if a disproof or proof agrees with the claims, with a caveat if the proof assumes more than the
 paper. It is exact if the deciding claims have no randomness or a single instance refutes. Others are simulated.
@@ -113,7 +112,8 @@ class Judged:
             return None
         evidence = {finding.known for finding in findings}
         ids = dict.fromkeys(itertools.chain.from_iterable(finding.decided_by for finding in findings))
-        return Finding(findings[0].status, evidence.pop() if len(evidence) == 1 else "simulated", tuple(ids))
+        known = evidence.pop() if len(evidence) == 1 else "simulated"
+        return Finding(findings[0].status, known, decided_by=tuple(ids))
 
     @property
     def cause(self) -> Cause | None:
@@ -159,7 +159,7 @@ def find(
     statement: Statement, verdicts: Mapping[str, Verdict], search: Challenge | None = None, reading: str = ""
 ) -> Finding | None:
     """Return the status under a reading, or None if its hypotheses fail."""
-    finding = _find(statement, verdicts)
+    finding = _finding_of_claims(statement, verdicts)
     if finding is not None and search is not None and search.flips_under(reading):
         is_restored = search.restores(reading)
         if search.sought == "rescue" and finding.status is StatementStatus.FALSE and is_restored:
@@ -208,7 +208,7 @@ def _status_without_claims(statement: Statement) -> StatementStatus:
     return StatementStatus.NOT_JUDGED
 
 
-def _find(statement: Statement, verdicts: Mapping[str, Verdict]) -> Finding | None:
+def _finding_of_claims(statement: Statement, verdicts: Mapping[str, Verdict]) -> Finding | None:
     ids = deciding(statement)
     if not ids:
         return Finding(_status_without_claims(statement))
@@ -223,7 +223,7 @@ def _find(statement: Statement, verdicts: Mapping[str, Verdict]) -> Finding | No
     refuted = [verdict for verdict in telling if verdict.status is Status.REFUTED]
     is_all_refuted = bool(refuted) and not missing and len(refuted) == len(telling)
     if is_all_refuted or (refuted and statement.roles[ids[0]] in DECIDING):
-        return _finding(StatementStatus.FALSE, refuted, any)
+        return _finding_from(StatementStatus.FALSE, refuted, any)
     if missing or any(verdict.status is Status.ERROR for verdict in telling):
         return Finding(StatementStatus.NOT_JUDGED)
     if not all(verdict.status in _MET for verdict in telling):
@@ -233,14 +233,15 @@ def _find(statement: Statement, verdicts: Mapping[str, Verdict]) -> Finding | No
             return None  # the hypotheses fail
         return Finding(StatementStatus.OPEN)
     if all(verdict.status is Status.VACUOUS for verdict in telling):
-        return _finding(StatementStatus.VACUOUS, telling, all)
+        return _finding_from(StatementStatus.VACUOUS, telling, all)
     competitors = [id for id, role in statement.roles.items() if role is Role.COMPETITOR]
     rivals = _in_role(statement, Role.COMPETITOR, verdicts)
     if competitors and len(rivals) == len(competitors) and all(verdict.status in _MET for verdict in rivals):
         return Finding(StatementStatus.OPEN)  # the tests cannot tell
     literal = [verdicts[id] for id, role in statement.roles.items() if role is Role.LITERAL and id in verdicts]
     slips = [verdict for verdict in literal if verdict.status is Status.REFUTED]
-    return _finding(StatementStatus.AMENDED if slips else StatementStatus.HOLDS, [*telling, *slips], all)
+    status = StatementStatus.AMENDED if slips else StatementStatus.HOLDS
+    return _finding_from(status, [*telling, *slips], all)
 
 
 def _in_role(statement: Statement, role: Role, verdicts: Mapping[str, Verdict]) -> list[Verdict]:
@@ -261,11 +262,13 @@ def _cause(statement: Statement, verdicts: Mapping[str, Verdict]) -> Cause:
     return Cause.NOT_ISOLATED
 
 
-def _finding(status: StatementStatus, verdicts: Sequence[Verdict], quantifier: Callable[..., bool]) -> Finding:
+def _finding_from(status: StatementStatus, verdicts: Sequence[Verdict], quantifier: Callable[..., bool]) -> Finding:
+    """Return the finding of these verdicts. It is exact if all of them are, or any, by the quantifier."""
     is_exact = quantifier(
         verdict.is_computed or (verdict.status is Status.REFUTED and verdict.kind in _INSTANCES) for verdict in verdicts
     )
-    return Finding(status, "exact" if is_exact else "simulated", tuple(verdict.claim for verdict in verdicts))
+    known = "exact" if is_exact else "simulated"
+    return Finding(status, known, decided_by=tuple(verdict.claim for verdict in verdicts))
 
 
 def listed(words: Sequence[str]) -> str:

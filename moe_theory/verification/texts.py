@@ -78,7 +78,7 @@ class PaperTexts(TextTable):
 
 def statement_texts(module: str, id: str) -> StatementTexts:
     """Return the texts of a module's statement. Raises: DeclarationError, naming file and key."""
-    home = _home(module)
+    home = _file_of(module)
     if home is None:
         raise DeclarationError(
             f"statement {id}: module={module} is not a file, so it has no text file next to it. Give claim=... instead."
@@ -100,7 +100,7 @@ def given_texts(id: str, texts: Mapping[str, Any]) -> StatementTexts:
 
 def paper_texts(module: str) -> PaperTexts:
     """Return the texts of `paper.toml` in a module's folder, if it exists. Raises: DeclarationError."""
-    home = _home(module)
+    home = _file_of(module)
     if home is None:
         return PaperTexts()
     return _shared(home.with_name("paper.toml"))
@@ -161,14 +161,14 @@ def import_statements(package: str) -> None:
 
 def folder_of(module: str) -> str:
     """Return the package that contains a module or is the module, or "". Nothing is imported."""
-    home = _home(module)
+    home = _file_of(module)
     is_file_alone = module in sys.modules and not hasattr(sys.modules[module], "__path__")  # run as a single file
     if home is not None and home.stem == "__init__" and not is_file_alone:
         return module
     return module.rpartition(".")[0]
 
 
-def _home(module: str) -> Path | None:
+def _file_of(module: str) -> Path | None:
     loaded = sys.modules.get(module)
     if loaded is not None:
         file = getattr(loaded, "__file__", None)
@@ -193,11 +193,11 @@ def _proof(folder: str, file: str) -> Proof | None:
 def _tables(path: Path) -> dict[str, StatementTexts]:
     tables = _parsed(path)
     for id, table in tables.items():
-        twin = table.get("like", id)
-        if twin not in tables:
-            raise DeclarationError(f"{path}: {id}.like: {unknown_name('statement', twin, tables)}")
-        words = {name: words for name, words in tables[twin].items() if name in SHARED}
-        tables[id] = words | table
+        model = table.get("like", id)
+        if model not in tables:
+            raise DeclarationError(f"{path}: {id}.like: {unknown_name('statement', model, tables)}")
+        shared = {name: text for name, text in tables[model].items() if name in SHARED}
+        tables[id] = shared | table
     return {id: _checked(StatementTexts, table, path, id) for id, table in tables.items()}
 
 

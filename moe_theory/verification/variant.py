@@ -18,7 +18,7 @@ from moe_theory.verification.statement import declared
 from moe_theory.verification.verdict import Role, Statement
 
 Parts = Mapping[str, Any]  # parts such as a router, by their names in the paper's `system`
-TAKES_AWAY = {Role.INTERVENTION, Role.SUSPECT, Role.COMPETITOR}
+REMOVING = {Role.INTERVENTION, Role.SUSPECT, Role.COMPETITOR}  # roles of claims without a part of the algorithm
 WAY_OUT = "Write FILE:NAME, where the file sets NAME = dict(router=...), or another part of a paper's `system`."
 
 
@@ -48,12 +48,12 @@ def _checked(source: str, parts: Any) -> Parts:
 
 def require_parts(variant: Variant, experiments: Iterable[Experiment]) -> None:
     systems = itertools.chain.from_iterable(map(experiment.system_of, experiment.cells) for experiment in experiments)
-    every = list(map(parts_of, systems))
-    names = set().union(*every)
+    printed = list(map(parts_of, systems))  # the paper's parts by name, for each system
+    names = set().union(*printed)
     for name, part in variant.parts.items():
         if names and name not in names:
             raise unknown_name("part", name, names)
-        for printed_part in [parts[name] for parts in every if name in parts]:
+        for printed_part in [parts[name] for parts in printed if name in parts]:
             if callable(printed_part) and not callable(part):
                 function = f"{printed_part.__module__}.{printed_part.__name__}"
                 raise InvalidValueError(
@@ -62,11 +62,11 @@ def require_parts(variant: Variant, experiments: Iterable[Experiment]) -> None:
                 )
 
 
-def of_own(claim: Claim, variant: Variant) -> Experiment:
+def with_own_parts(claim: Claim, variant: Variant) -> Experiment:
     """Return the claim's experiment with a user's parts. Raises: DeclarationError if the parts do not suit it."""
     experiment = claim.experiment
     roles = {declaration.roles[claim.id] for declaration in declared() if claim.id in declaration.roles}
-    if roles and roles <= TAKES_AWAY:
+    if roles and roles <= REMOVING:
         raise DeclarationError(f"as {min(roles)} it removes a part of the printed algorithm")
     if claim.is_computed:
         raise DeclarationError("it is computed without runs")
@@ -78,7 +78,7 @@ def of_own(claim: Claim, variant: Variant) -> Experiment:
     return dataclasses.replace(experiment, system=rebuilt(experiment.system, variant.parts), systems=systems)
 
 
-def as_asked(statement: Statement) -> Statement:
+def without_texts(statement: Statement) -> Statement:
     """Return the statement without its texts and proofs, which are about the printed algorithm."""
     texts = ("why", "instance", "corrected", "corrected_formula", "note", "witness", "amendment")
     proofs = ("disproof", "proof", "derivation")

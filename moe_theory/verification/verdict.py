@@ -29,7 +29,6 @@ ID_WORDS = (
     f"made of lower-case letters and digits, joined by single hyphens and dots, and at most {LONGEST_ID} characters "
     "long, such as mine.lemma-4, because it is also a file's name"
 )
-
 LIMITS = ("limit_probability", "limit_rate")  # kinds of claims
 
 
@@ -192,7 +191,8 @@ class Verdict(Shown, JsonRecord):
             return (difference - margin) / margin
         if self.kind in {"probability", "counterexample", "identity"}:
             return difference - margin
-        return (difference - margin) / (self.standard_error * self.replicates**0.5 or 1.0)
+        deviation = self.standard_error * self.replicates**0.5
+        return (difference - margin) / (deviation or 1.0)  # equal replicates have no deviation
 
     @property
     def settings(self) -> list[str]:
@@ -213,11 +213,8 @@ class Verdict(Shown, JsonRecord):
 
     def held_for(self, settings: Container[str]) -> "Verdict":
         """Return the verdict restricted to its readings that are among these settings."""
-        readings = [
-            reading
-            for reading, setting in zip((self.reading, *self.also), self.settings, strict=True)
-            if setting in settings
-        ]
+        pairs = zip((self.reading, *self.also), self.settings, strict=True)
+        readings = [reading for reading, setting in pairs if setting in settings]
         command = self.command.replace(f"--reading {self.reading} ", f"--reading {readings[0]} ")
         return dataclasses.replace(self, reading=readings[0], also=readings[1:], command=command)
 
@@ -227,6 +224,7 @@ class Verdict(Shown, JsonRecord):
         facts: dict[str, Any] = {name: getattr(self, name) for name in names}
         for end, difference in zip(("low", "high"), self.interval, strict=True):
             facts |= {f"difference_{end}": difference, f"observed_{end}": self.predicted + difference}
+        # Keys stay where they are first, so claim and reading are the first columns.
         return {"claim": self.claim, "reading": self.setting, **facts, "status": str(self.status)}
 
     def __repr__(self) -> str:
@@ -246,7 +244,7 @@ class Verdict(Shown, JsonRecord):
 
 
 FACTS = ("paper", "where", "statement", "formula", "kind", "side", "replaced_by", "is_computed")  # a claim's own fields
-BLANK = Verdict("", "", "", "", "", "", Status.INCONCLUSIVE, "", 0, "").to_json()
+BLANK = Verdict("", "", "", "", "", "", Status.INCONCLUSIVE, "", 0, "").to_json()  # with defaults of absent fields
 
 
 def verdict_of(declared: Any, **outcome: Any) -> Verdict:
@@ -282,13 +280,14 @@ class Proof(JsonRecord):
         text = list(itertools.takewhile(lambda part: not _MARK.match(part), parts))
         for part in parts[len(text) :]:
             mark, _, words = part.partition(": ")
-            if marked.get(mark, "given"):
+            if mark not in marked or marked[mark]:  # unknown, or used before
                 raise DeclarationError(
                     f"{path}: {shortened(part)} must begin with one of {', '.join(marked)} and a colon. Each of these "
                     "begins one paragraph at the docstring's end."
                 )
             marked[mark] = words
-        return cls(path, title, text, marked["Robust"], marked["Objection"], marked["Caveat"])
+        robust, objection, caveat = marked.values()
+        return cls(path, title, text, robust=robust, objection=objection, caveat=caveat)
 
 
 _MARK = re.compile(r"[A-Z][a-z]+: ")

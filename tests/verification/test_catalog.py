@@ -33,7 +33,7 @@ def test_an_index_is_that_of_its_paper(paper):
 @pytest.mark.parametrize("paper", ordered_names())
 def test_files_say_what_modules_declare(paper):
     index = json.loads((paper_folder(paper) / catalog.NAME).read_text(encoding="utf-8"))
-    read, declared = catalog._read(paper, index), catalog.catalog_of(paper)
+    read, declared = catalog._parsed_catalog(paper, index), catalog.catalog_of(paper)
     assert read.statements == declared.statements
     assert all(type(statement) is Statement for statement in read.statements)
     assert list(read.claims) == list(declared.claims)
@@ -56,7 +56,7 @@ def test_texts_and_an_index_that_differ_are_an_error():
     del lacking["claims"]["edge.lemma-1.least-change"]
     further["claims"]["edge.lemma-0"] = {}
     for index, name in ((lacking, "edge.lemma-1.least-change"), (further, "edge.lemma-0")):
-        assert name in str(refusal(DeclarationError, catalog._read, "edge", index))
+        assert name in str(refusal(DeclarationError, catalog._parsed_catalog, "edge", index))
 
 
 STATEMENT = """
