@@ -9,8 +9,8 @@ e/lambda. (b) Let g and g~ be the sums of the noise columns. Then e <= |theta_m|
 with any probability below 1. Gates are O(sigma_0^.625) up to T1/sigma_0 rounds (Lemma 1's proof). So e = O(sigma_0^1.5)
 with probability 1 - o(1). The corollary also holds with M^2/lambda in place of 2/lambda.
 
-Robust: any M, routes, signals, s, beta's size, Gamma and ties. The printed bound, with lambda M^2, falls with lambda,
-but probabilities change more at a smaller lambda.
+Robust: The proof allows any M, s, Gamma, routes, signals and size of beta, and also ties. The printed bound, with
+lambda M^2, falls with lambda, but at a smaller lambda probabilities change more.
 
 Caveat: Gates are updated in at most T1/sigma_0 rounds. The paper's last round, t2, is sigma_0^-.75 T1.
 """

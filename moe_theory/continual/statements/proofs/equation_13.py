@@ -9,8 +9,8 @@ more: its r is above 3 lambda/4, the others' below lambda/4. (c) If D < k, a tas
 moves it by sigma_0 or more. By (9) its g moves against any other by 3/2 k or more. (d) If D >= k, a repeat of an
 expert's last task moves g by the auxiliary loss alone, at most 2 eta alpha M/t2 < k/2.
 
-Robust: Any constants in alpha = O(sigma_0^.5) and lambda = Theta(sigma_0^1.25). M, N, s < d. Noise of O(sigma_0) and
-tasks of a cluster that differ by O(sigma_0^1.5) are negligible against k.
+Robust: The proof allows any M, N, s < d and constants in alpha = O(sigma_0^.5) and lambda = Theta(sigma_0^1.25). Noise
+of O(sigma_0), and differences of O(sigma_0^1.5) inside a cluster, are negligible against k.
 
 Objection: 4^-M/2 is small. But this lower bound does not fall with sigma_0, and (13) makes no exception. With
 orthogonal tasks the mean gap is above sigma_0^1.75 (script).

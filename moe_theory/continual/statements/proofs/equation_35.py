@@ -9,9 +9,9 @@ Omega(sigma_0^.5). Setting. w_n = a_n e and v_n = c_n e lie on a line, with |a_n
 and the logarithms of its probabilities by at most 4 b. So probabilities differ by at most e^(4 b) - 1 <= 5 b for 4 b <=
 1/3. For small sigma_0 this is below any multiple of sigma_0^.5.
 
-Robust: N, M, d, s, lambda, Gamma, the path, and any constants in eta = O(sigma_0^.5), alpha = O(sigma_0^.5). The bound
-also holds in earlier rounds. With C |c_n| <= x, 4 b gains a factor x^2. With noise, b times the mean of |x_t| bounds a
-mean, so (35) fails with probability 1 - o(1).
+Robust: The proof allows any N, M, d, s, lambda, Gamma and path, and any constants in eta = O(sigma_0^.5) and alpha =
+O(sigma_0^.5). The bound also holds in earlier rounds. If C |c_n| <= x, 4 b gains a factor x^2. With noise, a gate's
+mean length is at most b times that of the features' sum, so (35) fails with probability 1 - o(1).
 
 Objection: A line is special. But we used only moves of O(sigma_0) and signals of O(1), and the proof of Lemma 5 has
 both for every pool. More experts cannot help, because M drops out of b if probabilities are of order 1/M.

@@ -13,16 +13,16 @@ T, with probability 1 - delta.
 s = 1: spans are N lines. A model is linear in the truths, and at most K W for all orders of tasks, with K of the
 signals alone (Aharoni, Duchet, Wajnryb 1984).
 
-Robust: Routes that see noise only through its round's sum and past moves, lambda, Gamma, any eta, alpha below their
-orders, t without end. For s >= 3 any signals, sigma_t > 0. W = O(sigma_0), as w_n is N(0, sigma_0^2) in the paper's
-proof of Lemma 5. Z = O(1) is the paper's |X|_inf = O(1). In mean square over rounds |dw| <= 2 W for every s and path.
+Robust: The proof allows any lambda, Gamma and t, eta, alpha below their orders, and routes that see noise only through
+its round's sum and past moves. For s >= 3 signals and sigma_t > 0 may be any. W = O(sigma_0), as w_n is N(0, sigma_0^2)
+in the paper's proof of Lemma 5. Z = O(1) by its |X|_inf = O(1). In mean square over rounds |dw| <= 2 W always.
 
 Caveat: If s >= 2 the bound is O(sigma_0 (ln T/sigma_0)^.5). If s = 1, signals are fixed as sigma_0 falls. K may grow
 without bound as two come together, as in a cluster for M < N. s = 2 is proved up to t1 only, for fixed M, sigma_t =
 O(sigma_0) and eta of exact order sigma_0^.5. Gates are then O(sigma_0), as for Proposition 2's (12). Let g be the noise
 column. In a share O(sigma_0^.75) of the rounds, O(1) of them, the two largest h + r, of the signal alone, are within 2
-|theta| |g|. In all other rounds g's direction does not enter the route, so models contract as above, with b = 1/d. Each
-of the few rounds multiplies exp(a |w|^2) by at most 1 + b/2, even if an expert has no others.
+|theta| |g|. In all other rounds g's direction does not affect the routing, so models contract as above, with b = 1/d.
+Each of the few rounds multiplies exp(a |w|^2) by at most 1 + b/2, even if an expert has no others.
 """
 
 import sys

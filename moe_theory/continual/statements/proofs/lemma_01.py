@@ -12,10 +12,10 @@ probability delta. (c) Lemma 6's proof has sum |theta_m|^2 <= eta t lambda W + e
 Z^2 W^2 + (eta alpha M Z)^2/2 on every path with |z| <= Z. For eta t <= 2 M/sigma_0 this is O(sigma_0^1.25). (d) With
 sigma_t = O(sigma_0) and delta = sigma_0^.25 the gap is O(sigma_0^.625 sigma_0 sigma_0^-.125) = O(sigma_0^1.5).
 
-Robust: M above or below N, any routes, signals, s, and sizes of beta, lambda and Gamma. The noise of one sample may
-depend on the other's. If 1/eta is at most a power of 1/sigma_0, so is the number of rounds. Gaussian noise of order
-sigma_0 then keeps |z| <= Z = O(1) in all of them, with probability 1 - o(1). Up to sigma_0^-.25 T1 the sum of
-|theta_m|^2 is O(sigma_0^2), and sigma_t = O(sigma_0^.625) suffices.
+Robust: The proof allows M above or below N, and any routes, signals, s and sizes of beta, lambda and Gamma. The noise
+of one sample may depend on the other's. If 1/eta is at most a power of 1/sigma_0, so is the number of rounds. Gaussian
+noise of order sigma_0 then keeps |z| <= Z = O(1) in all of them, with probability 1 - o(1). Up to round sigma_0^-.25 T1
+the sum of |theta_m|^2 is O(sigma_0^2), and sigma_t = O(sigma_0^.625) suffices.
 
 Caveat: Gates are updated in at most T1/sigma_0 rounds. The paper's last round, t2, is sigma_0^-.75 T1.
 """

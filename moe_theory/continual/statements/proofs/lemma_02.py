@@ -10,7 +10,7 @@ The constant is sharp. Let all outputs be equal, raise m's by e and lower all ot
 chosen if no other perturbation exceeds r_m by x lambda. So p_m = x + (1 - x^M)/M = 1/M + x - x^M/M for x <= 1. The move
 of p_m divided by e tends to 2/lambda as e falls.
 
-Robust: any lambda and M, any size of the outputs, and any number of them that move. Ties have probability 0.
+Robust: The proof allows any lambda, M and size of the outputs, and any number may move. Ties have probability 0.
 """
 
 import sys

@@ -8,9 +8,9 @@ part along g, so the expert keeps e_2 - (g'e_2) g. (c) The second arrival of tas
 moves by -h'(e_2 - (g'e_2) g) h. This is 0 only for h along g or g along e_2, with probability 0. (d) On average half of
 a vector's square lies along a random direction of a plane. So the mean square is 1/2 (1 - 1/2) = 1/4.
 
-Robust: Any s >= 2 and sigma_t > 0. If an expert differs from the ground truth, a Gaussian sample g of the repeat has
-<g, w_n - w> = 0 only with probability 0. The lemma holds only for s = 1, where a repeat's data are the same up to beta,
-or where the model is the ground truth.
+Robust: The argument works for any s >= 2 and sigma_t > 0. If an expert differs from the ground truth, a Gaussian sample
+g of the repeat has <g, w_n - w> = 0 only with probability 0. The lemma holds only for s = 1, where a repeat's data are
+the same up to beta, or where the model is the ground truth.
 
 Objection: (5) is stationary where the data are fitted. But by Definition 1 the repeat has samples of its own.
 """

@@ -8,8 +8,8 @@ in the loss depends on the round's gates. The moves in (6) and the shares f_t in
 In the paper's terms, let p be the softmax of m_t. The gradient is c p (1 - p) z for m_t, and - c p pi_m z for any other
 m, with c = |dw| + alpha M f / t. The other pi_m add up to 1 - p. So the sum is c p (1 - p) z - c p (1 - p) z.
 
-Robust: |dw| or its square in (6), P_t differentiated through one term or all, alpha = 0, any noise and number of
-samples. The proof uses only that a common shift leaves the softmax unchanged.
+Robust: The proof allows |dw| or its square in (6), derivatives of P_t through one term or all, alpha = 0, and any noise
+and number of samples. It uses only that a common shift leaves the softmax unchanged.
 """
 
 import sys

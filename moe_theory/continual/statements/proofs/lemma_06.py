@@ -11,11 +11,11 @@ lambda W + eta lambda alpha M (1 + ln t)/2 + eta^2 t Z^2 W^2 + (eta alpha M Z)^2
 
 (d) For W = O(sigma_0) and the orders of Algorithm 1 each term is O(sigma_0). Every entry of a gate is at most sqrt(S).
 
-Robust: Any eta, alpha, Gamma below their orders, routes that (1) allows, signals, s, beta, M above or below N. W =
-O(sigma_0), as w_n is N(0, sigma_0^2) in the paper's proof of Lemma 5. Z = O(1) is the paper's |X|_inf = O(1), and makes
-a gate O(sigma_0) at T1. Gaussian noise of constant level has Z^2 = O(ln 1/sigma_0). Then O(sigma_0^.5) still holds, and
-at T1 a gate is O(sigma_0 sqrt(ln 1/sigma_0)). Once outputs are below 1, pi is 1/M to a factor e^2, so S does not depend
-on M, up to ln M.
+Robust: The proof allows any eta, alpha and Gamma below their orders, any signals, s and beta, M above or below N, and
+all routes that (1) allows. W = O(sigma_0), as w_n is N(0, sigma_0^2) in the paper's proof of Lemma 5. Z = O(1) is the
+paper's |X|_inf = O(1), and makes a gate O(sigma_0) at T1. Gaussian noise of constant level has Z^2 = O(ln 1/sigma_0).
+Then O(sigma_0^.5) still holds, and at T1 a gate is O(sigma_0 sqrt(ln 1/sigma_0)). Once outputs are below 1, pi is 1/M
+up to a factor e^2, so S does not depend on M, up to ln M.
 
 Caveat: Gates are updated at most sigma_0^-1.25 T1 times. The paper's longest stage, t2, is sigma_0^-.75 T1, and its own
 proof allows sigma_0^-.5 T1. For gates that never stop, or an even longer T, this decides nothing.

@@ -13,9 +13,9 @@ the changes are O(eta c/M) and O(eta c/M^2).
 Signs. For n = n_t, z'v_n = beta |v_n|^2 + v_n'(noise). If it is above 0 the chosen output falls and all others rise:
 always if s = 1 or sigma_t = 0, and with probability 1 - o(1) if sigma_t = o(beta).
 
-Robust: Any eta, alpha, lambda below their orders, routes, signals, s, Gamma, and M, unless ln M outgrows sigma_0^-2.25.
-W = O(sigma_0), as w_n is N(0, sigma_0^2) in the paper's proof of Lemma 5. |z'v_n| = O(1) is the paper's |X|_inf = O(1).
-For other signals only the size is shown, as z'v_n may have either sign.
+Robust: The proof allows any eta, alpha and lambda below their orders, any routes, signals, s and Gamma, and any M
+unless ln M outgrows sigma_0^-2.25. W = O(sigma_0), as w_n is N(0, sigma_0^2) in the paper's proof of Lemma 5. |z'v_n| =
+O(1) is the paper's |X|_inf = O(1). For other signals only the size is shown, as z'v_n may have either sign.
 """
 
 import sys

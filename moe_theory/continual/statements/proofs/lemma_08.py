@@ -9,9 +9,9 @@ Chebyshev one share is within e + ((1/M + e)/(T1 delta))^.5 of 1/M except with p
 delta/M for each expert, all are within e + ((1 + M e)/(T1 delta))^.5. (d) T1 >= M/eta gives the claim. Equal
 probabilities (e = 0) have the variance (1/M)(1 - 1/M)/T1. Independence is not needed.
 
-Robust: any distribution of the tasks, and any order, signals and costs. It does not matter why outputs stay small
-against lambda. Algorithm 1's lambda = Theta(sigma_0^1.25) does not suffice if eta and alpha are of exact order
-sigma_0^.5, as the first step moves an output by order eta alpha.
+Robust: The proof allows any distribution and order of the tasks, any signals and any costs. It does not matter why
+outputs stay small against lambda. Algorithm 1's lambda = Theta(sigma_0^1.25) does not suffice if eta and alpha are of
+exact order sigma_0^.5, as the first step moves an output by order eta alpha.
 """
 
 import sys

@@ -13,10 +13,10 @@ Z)^2/2.
 (e) By Algorithm 1's orders and W = O(sigma_0), S is O(sigma_0^2). So two gates are within sqrt(2 S) = O(sigma_0) in
 every entry, and sigma_0 <= eta^-.5 sigma_0.
 
-Robust: Any eta, alpha, Gamma below their orders, routes that (1) allows, signals, s, beta. W = O(sigma_0), as w_n is
-N(0, sigma_0^2) in the paper's proof of Lemma 5. Z = O(1) is the paper's |X|_inf = O(1). Gaussian noise of constant
-level has Z^2 = O(ln 1/sigma_0) over T1 rounds, for which eta^-.5 has room. Once outputs are below 1, pi is 1/M to a
-factor e^2. Then S does not depend on M, up to ln M.
+Robust: The proof allows any eta, alpha and Gamma below their orders, any signals, s and beta, and all routes that (1)
+allows. W = O(sigma_0), as w_n is N(0, sigma_0^2) in the paper's proof of Lemma 5. Z = O(1) is the paper's |X|_inf =
+O(1). Gaussian noise of constant level has Z^2 = O(ln 1/sigma_0) over T1 rounds, which the lemma's factor eta^-.5
+absorbs. Once outputs are below 1, pi is 1/M up to a factor e^2. Then S does not depend on M, up to ln M.
 """
 
 import sys

@@ -9,7 +9,7 @@ expert gets the task that it needs with probability 1/4 or more: 1 and 2 in turn
 one of n 4^L stretches of L rounds from T1 = H to t1 has only such rounds. (e) A gradient is the move times pi (1 - pi),
 with pi near 1/2. Two gates' gradients (Lemma 14) differ by twice that.
 
-Robust: M, d, Gamma, termination, the constant of lambda = Theta(sigma_0^1.25), smaller eta, more tasks of these kinds.
+Robust: The proof allows any M, d, Gamma, termination, constant of lambda, smaller eta and further tasks of these kinds.
 
 Objection: eta is meant to be as large as sigma_0^.5, but Algorithm 1 requires only O(sigma_0^.5). Such rounds are rare.
 In mean square the moves are O(sigma_0) for any signals (proof), and if s = 1 and signals are fixed all of them are.

@@ -8,8 +8,8 @@ Proof. (a) Round 1 lowers A's outputs for both signals by more than lambda and G
 by at least eta alpha (3/5 - exp(H) (log2 t + sqrt(t M) |w*|/(alpha M))/(M - 1)), w* = sigma_0 (1, 1/2, 0). (c) The last
 term is of order sigma_0^.125 at T2. So up to T2 no later rounds compensate for round 1.
 
-Robust: lambda, Gamma = O(sigma_0^1.25), delta, N signals with a common angle below 90 degrees and a common solution, T2
-with any constant.
+Robust: The proof allows any lambda and Gamma of O(sigma_0^1.25), any delta, any constant in T2, and N signals with a
+common angle below 90 degrees and a common solution.
 
 Objection: M is meant to be fixed. But M = Omega(N ln N) sets no limit to it, and T2 contains M. With orthogonal
 signals, or alpha = o(sigma_0^.75), which is the condition that we add, A stays in reach and gates are fixed soon.

@@ -7,8 +7,8 @@ outputs are 0 and each softmax is 1/3. The chosen expert learns w_1: it moves by
 v_1. (c) As v_1'v_2 = -3/5, the chosen expert's output for v_2 rises by 2 eta c/15 and the others' fall by eta c/15. So
 if task 2 comes next, the chosen softmax is above 1/3, and the others are below. For v_1 the lemma is right.
 
-Robust: sigma_0, eta, alpha, beta, lambda, Gamma, M, the ground truths' lengths, further samples whose noise is small,
-any two signals at an obtuse angle.
+Robust: The proof allows any sigma_0, eta, alpha, beta, lambda, Gamma, M and lengths of ground truths, and any two
+signals at an obtuse angle. Further samples may be added if their noise is small.
 
 Objection: In Section 3, x = O(y) means x < c_1 |y|, so the display bounds one side and fixes no sign. But the text
 below says that for any feature signal the softmax of the chosen expert falls, and every other one rises, from the next

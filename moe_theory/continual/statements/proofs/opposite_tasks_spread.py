@@ -8,9 +8,9 @@ below any other. The others' gaps grow by at most a factor 1 + K, as |pi_i - pi_
 for c_n < 0. So D <= (2 lambda + 2 max K) exp(sum K). (d) A model is its last ground truth, so |dw| <= 2 sigma_0. So sum
 K <= eta (2 sigma_0 t + alpha M (1 + ln t)) -> 0 at t1, and max K = O(sigma_0).
 
-Robust: N, K, d, any constants in eta, alpha = O(sigma_0^.5), lambda = O(sigma_0), M >= 3, as M > N (M > K) gives. Noise
-of O(sigma_0), s < d, is like a lambda larger by O(sigma_0^1.75 log). beta may vary if bounded below. Both sets have
-experts: outputs sum to 0 (Lemma 4), and not all are 0 for both of the tasks that may come at t1 - 1.
+Robust: The proof allows any N, K, d, constants in eta, alpha = O(sigma_0^.5), lambda = O(sigma_0), and M >= 3, as M > N
+(M > K) gives. Noise of O(sigma_0), s < d, acts like a lambda larger by O(sigma_0^1.75 log). A beta that is bounded
+below may vary. Both sets have experts: outputs sum to 0 (Lemma 4), and not all are 0 for both tasks possible at t1 - 1.
 
 Objection: Two opposite tasks are special. But no two are farther apart, and one sign of a gate distinguishes them. With
 orthogonal tasks the largest gap is also below sigma_0^.75 (script).

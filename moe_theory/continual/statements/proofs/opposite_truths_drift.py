@@ -10,8 +10,8 @@ with probability 1/M, up to M B/lambda -> 0, for any arrival. (e) Tasks are + or
 probability at least 1/2 - M B/lambda an arrival's expert last had the other task and moves by 2 sigma_0, or by sigma_0
 at its first task.
 
-Robust: M, N, s < d, noise of O(sigma_0), the distribution of beta, Gamma, any constants in alpha, eta = O(sigma_0^.5)
-and lambda = Theta(sigma_0^1.25). A cluster's tasks may differ by O(sigma_0^1.5). The moves are not O(sigma_0^1.5).
+Robust: The argument works for any M, N, Gamma and distribution of beta, s < d and noise of O(sigma_0). The constants in
+alpha, eta and lambda do not matter. In a cluster tasks may differ by O(sigma_0^1.5). Moves are not O(sigma_0^1.5).
 
 Objection: Signals should have order 1. But the paper requires |v_n| = O(1), and App. A.2 has smaller ones. With six
 orthogonal signals of length 1 every run drifts by sigma_0 (example). So do these two for alpha = o(sigma_0^.75/log).

@@ -9,7 +9,7 @@ holds. With r = p/q in lowest terms p^T divides 2, so p = 1 and T = 2 q^T > T. T
 arrival leads to distance 2 from it, orthogonally to its signal. Each switch of tasks multiplies this distance by 3/5.
 So E[G_T] tends to 4, and (18) to 8/5.
 
-Robust: T >= 2, d, s, beta, the noise and the first model on the line.
+Robust: The proof allows any T >= 2, d, s, beta, noise and first model on that line.
 
 Objection: Two opposite ground truths are special, and 2/T tends to 0. But (18) is an equality for any pool and every T,
 and its limit may be 2.5 times too small. The claim continual.proposition-4.generalization-error also finds it wrong at

@@ -8,7 +8,7 @@ a task, an earlier task's error is 0 if the two are equal, and |2 w|^2 = 4 if no
 4 times the share of earlier tasks unlike the last one, half of them in expectation. (d) (17) has W = 1 and, over the
 pairs n != n', (4 + 4)/N^2 = 2. With r = 1 - s/d it says the mean of r^tau - r^t, below 1, and at most 1/4 at t = 2.
 
-Robust: t, d, s, beta, the noise and a first model on that line. Only N = 2 is used.
+Robust: The proof allows any t, d, s, beta, noise and first model on that line. It uses only that N = 2.
 
 Objection: Two opposite ground truths are special, but (17) is stated for any pool. At Fig. 2's sizes the claim
 continual.proposition-4.forgetting also finds forgetting far above (17).

@@ -9,13 +9,13 @@ shift of r(m) by h changes its distribution by |h|/lambda. So rule (1) chooses e
 B/lambda -> 0. (e) By (11) and Lemma 4 (outputs sum to 0 over experts), each set lacks an expert unless all outputs are
 0. The last update can cause this only for one of its two tasks.
 
-Robust: N, s < d, noise of O(sigma_0), the distribution of beta, Gamma > 0, any constants in alpha, eta = O(sigma_0^.5),
-lambda = Theta(sigma_0^1.25). A cluster's tasks may differ by O(sigma_0^1.5). M >= 3, which M > N = 2 (M > K) gives. The
-task + then lowers one output and raises two or more, - the reverse. So only one of these tasks can bring all to 0.
+Robust: The argument works for any N, Gamma > 0 and distribution of beta, for s < d and noise of O(sigma_0). The
+constants in alpha, eta and lambda do not matter. In a cluster tasks may differ by O(sigma_0^1.5). The argument needs M
+>= 3, which M > N = 2 (M > K) gives. Task + then lowers one output and raises two or more, and task - does the reverse.
+So only one of these two tasks can bring all outputs to 0.
 
-Objection: Signals should have order 1. But the paper requires |v_n| = O(1), and App. A.2 has smaller ones. With six
-orthogonal tasks of length 1 half of the arrivals leave their set (example). For these two tasks the same holds if |v_n|
-= 1, alpha = o(sigma_0^.75/log).
+Objection: Signals should have order 1. But the paper requires O(1), and App. A.2 has smaller ones. At length 1 half of
+the arrivals leave their set for six orthogonal tasks (example), and for these two if alpha = o(sigma_0^.75/log).
 """
 
 import sys

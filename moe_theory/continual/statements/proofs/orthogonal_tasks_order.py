@@ -9,8 +9,8 @@ over the rounds t that brought n to m, with L the visits of m by then, and U_n =
 M_2 and (40) fails if S_m1 - S_m2 < (U_1 - U_2)/M < S_m'1 - S_m'2 and S_m'1 < S_m1. (d) The program takes all histories
 of five rounds at M = 3. Chebyshev's inequality bounds what later rounds add, by sums of E[L^2]/t^4.
 
-Robust: d, any constants in eta, alpha, lambda and c. M >= 3 and N >= 2 change only the probability. Tasks of a cluster
-are alike up to o(sigma_0^1.5).
+Robust: The proof allows any d and any constants in eta, alpha, lambda and c. Other M >= 3 and N >= 2 change only the
+probability. Tasks of a cluster may differ by o(sigma_0^1.5).
 
 Objection: Signals should have order 1. But the paper requires |v_n| = O(1), and App. A.2 has smaller ones. At |v_n| =
 1, six tasks and M = 24 (40) fails in more than nine of ten runs (example).

@@ -10,8 +10,8 @@ delta apart for task 1, if S_m1 - S_m2 and S_m'1 - S_m'2 < (U_1 - U_2)/M and S_m
 with probability 1/N. The program takes all histories of five rounds, M = 3, delta = 1/100, and bounds later ones by
 Chebyshev.
 
-Robust: d, any constants in eta, alpha and lambda, lengths of signals from sigma_0^.375 to sigma_0^.125 (exclusive). M
->= 3 and N >= 2 change only the probability. Tasks of a cluster are alike up to o(sigma_0^1.5).
+Robust: The proof allows any d, constants in eta, alpha and lambda, and signal lengths strictly between sigma_0^.375 and
+sigma_0^.125. Other M >= 3 and N >= 2 change only the probability. Tasks of a cluster may differ by o(sigma_0^1.5).
 
 Objection: Signals should have order 1. But the paper requires |v_n| = O(1), and for |v_n| = 1 the gap is larger still,
 sigma_0^1.375 (measured). With |v_n| = O(sigma_0), as in App. A.2, (12) holds trivially: all outputs are O(sigma_0^3

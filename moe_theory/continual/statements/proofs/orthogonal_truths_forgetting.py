@@ -7,9 +7,9 @@ earlier task's error only grows. (c) With probability 1/2, n_2 differs from n_1.
 signal of n_1, which is orthogonal to n_2's. So all outputs for n_2 are 0, and m_2 = m_1 has probability 1/M. (d) The
 model is then w_1 + w_2, with error sigma_0^2 on task n_1. In every other case F_2 = 0.
 
-Robust: Every t from 2 to T1, all M, d, beta, alpha, lambda, eta. With s > 1 and noise, still W = Delta. At t = 2 the
-step P (w_2 - w_1) has at least its part along v_2, so F_2 >= sigma_0^2 where one expert has both. For N tasks E[F_2] is
-(1 - 1/N)/M, and (19) says at most (1 - 2/N) r (1 - r)/M.
+Robust: The proof allows any M, d, beta, alpha, lambda and eta, and every t from 2 to T1. With s > 1 and noise, W =
+Delta still holds. At t = 2 the step P (w_2 - w_1) has at least its part along v_2, so F_2 >= sigma_0^2 where one expert
+has both tasks. For N tasks E[F_2] is (1 - 1/N)/M, but (19) says at most (1 - 2/N) r (1 - r)/M.
 
 Objection: In early rounds forgetting is small, and only signals are learned. But the bound is strict for each t of
 exploration. At N = 6 and s = 2 the script finds forgetting at T1 far above (19).

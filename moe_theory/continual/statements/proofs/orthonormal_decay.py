@@ -8,9 +8,9 @@ other with probability 1/2. (c) Gates have moved along the first signal only. So
 and each expert gets it with probability 1/M. (d) This expert forgets all its L_m arrivals. So S_t grows on average by
 sum_m L_m/M = T1/M, in units of sigma_0^2.
 
-Robust: Each t > T1, all M, N, d, beta, eta, alpha, lambda, Gamma, terminated or not. An expert not chosen yet for a
-task has the largest output for it. So the growth in a round is at least E[sum_m L_m (1 - K_m/N)]/M in units of
-sigma_0^2, where expert m has had L_m arrivals, of K_m tasks.
+Robust: The proof allows any t > T1, M, N, d, beta, eta, alpha, lambda and Gamma, with or without termination. An expert
+not chosen yet for a task has the largest output for it. So the growth in a round is at least E[sum_m L_m (1 - K_m/N)]/M
+in units of sigma_0^2, where expert m has had L_m arrivals, of K_m tasks.
 
 Objection: For N fixed and eta -> 0 this is small. But the theorem has an equality, with eta = 0.5 in Fig. 2. For s = 2,
 N = 6 the script finds forgetting at 2 T1 well above the theorem's value, because experts then keep moving.

@@ -12,10 +12,10 @@ t Z^2 W^2 + (eta alpha M Z)^2/2. At t1 eta t <= 2 M sigma_0^-.25, and each term 
 
 This bound is o(sigma_0^.75), below the printed Theta(sigma_0^.75) for every distribution and any constants.
 
-Robust: Sets, routes, signals, s, beta, M above or below N, alpha and eta below their orders. In M: once outputs are
-below 1, pi is 1/M to a factor e^2. Then S does not depend on M, up to ln M. W = O(sigma_0), as w_n is N(0, sigma_0^2)
-in the paper's proof of Lemma 5. Z = O(1) is the paper's |X|_inf = O(1). Gaussian noise of constant level adds a factor
-ln(1/sigma_0), which changes neither conclusion.
+Robust: The proof allows any sets, routes, signals, s and beta, M above or below N, and alpha and eta below their
+orders. Once outputs are below 1, pi is 1/M up to a factor e^2. Then S does not depend on M, up to ln M. W = O(sigma_0),
+as w_n is N(0, sigma_0^2) in the paper's proof of Lemma 5. Z = O(1) is the paper's |X|_inf = O(1). Gaussian noise of
+constant level adds a factor ln(1/sigma_0), which changes neither conclusion.
 """
 
 import sys

@@ -10,8 +10,8 @@ dimension D = d - 1. The s - 1 Gaussian columns, projected there, leave p = d - 
 with all these, and on the complement is a multiple of I: p/D by its trace. (e) As e is orthogonal to v_n, E|(I - P)
 e|^2 = e'E[I - P]e.
 
-Robust: any beta, sigma_t > 0, w_n and direction of the signal. At s = 1 the factor is 1, no model moves, and Lemma 3
-holds. There is one expert, or routes do not see the noise, because a gate that sees noise may prefer some columns.
+Robust: The proof allows any beta, sigma_t > 0, w_n and direction of the signal. At s = 1 the factor is 1, no model
+moves, and Lemma 3 holds. With M > 1 routes must not see noise, because a gate that sees it may prefer some columns.
 """
 
 import sys

@@ -10,9 +10,9 @@ General d and s. A first arrival leaves the part across v, of which a random sub
 learned. Each later arrival leaves (d - s)/(d - 1) of the rest. With a signal of random direction the first error is on
 average (d - 1)/d (d - s)/(d - 1) = r. After L arrivals the error is r ((d - s)/(d - 1))^(L - 1) |w|^2, not r^L |w|^2.
 
-Robust: All s < d, beta, sigma_t > 0 and M, routes that do not see the noise if s >= 2, and any angle of signal and
-ground truth. From the first to the second arrival the error falls by the factor (d - s)/(d - 1), or is 0, but in (42)
-the factor is r. The same holds for N >= 2, given tasks and routes, for an expert that has served one task only.
+Robust: The proof allows any s < d, beta, sigma_t > 0, M and angle of signal and ground truth. If s >= 2, routes must
+not see the noise. From the first to the second arrival the error falls by the factor (d - s)/(d - 1), or is 0, but in
+(42) the factor is r. For N >= 2 and given tasks and routes, the same holds for an expert that has served one task only.
 
 Objection: (42) treats samples as Gaussian, and (d - s)/(d - 1) is near r. But (42) is an equality, and Definition 1 has
 the signal among the samples. With all s samples Gaussian (42) holds along routes that do not depend on them. The claim

@@ -9,9 +9,9 @@ M - 1 are in M_n, as their largest theta'v_j is at j = n, although they have not
 experts is chosen with probability (M - 1)/M or more, and moves by sigma_0. (d) The gradient at gate m is pi sigma_0
 (1[m = m_2] - pi_m) e_n.
 
-Robust: All N, K, M, d, eta, alpha, lambda, Gamma. A spread of sigma_0^1.5 changes the move by as much. In later rounds,
-with s > 1 and noise, a task moves its expert unless its model is right already. With ground truths off the signals no
-model ever is (Lemma 16, first sentence).
+Robust: The proof allows any N, K, M, d, eta, alpha, lambda and Gamma. A spread of sigma_0^1.5 inside clusters changes
+the move by as much. In later rounds, with s > 1 and noise, a task moves its expert unless the model already equals the
+ground truth. If ground truths are not along the signals, no model ever does (Lemma 16, first sentence).
 
 Objection: The lemma is meant for t > T1, when experts have learned, but it is stated for any round. After T1 the script
 finds, for s = 2, a median gradient of such arrivals that is a fixed share of sigma_0.

@@ -10,8 +10,8 @@ two orthogonal parts, with |P b|^2 = |b|^2 - |Q b|^2. (d) So given w_{t-1}, E|w_
 and w_{t-1} - w_n is orthogonal to u, because that arrival has shown u. So E|w_t - w_n|^2 = c |w_{t-1} - w_n|^2. The
 program takes the axes across u, s - 1 at a time. Their projectors have the mean of random projectors.
 
-Robust: beta, the signal, all ground truths and models. A gate that sees the noise may prefer some samples to others.
-The claim continual.lemma-16.step finds no difference beyond its margin along Algorithm 1's own routes.
+Robust: The proof allows any beta, signal, ground truths and models. A gate that sees the noise may prefer some samples
+to others. Along Algorithm 1's routes the claim continual.lemma-16.step finds no difference beyond its margin.
 """
 
 import sys

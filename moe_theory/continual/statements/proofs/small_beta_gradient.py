@@ -8,9 +8,9 @@ sigma_0. (c) The gradient at a gate is beta_t v_n, times both costs, at most 3 s
 (1 - pi), at most 1/4. So its largest entry is below sigma_0 beta_t. (d) This entry is c sigma_0 or more in all these n
 = T1/2 rounds only if every beta_t >= c, with probability (1 - c)^n <= 1/(1 + n c). Here n is of order sigma_0^(-.5).
 
-Robust: All N, M, d, lambda, and any distribution of beta that reaches down to 0. Signals of size o(1) do the same in
-every round. So does noise of constant size with s > 1, where the samples' sum comes near 0. With alpha = 0 a repeat has
-gradient 0.
+Robust: The proof allows any N, M, d and lambda, and any distribution of beta that reaches down to 0. Signals of size
+o(1) make the gradient as small in every round. So does noise of constant size with s > 1, in rounds where the samples'
+sum comes near 0. With alpha = 0 a repeat has gradient 0.
 
 Objection: beta and the signals are meant to be of order 1, and alpha of order sigma_0^.5. But Definition 1 allows beta
 in (0, C], and Algorithm 1 requires only alpha = O(sigma_0^.5). With these bounded from below, and s = 1 or small noise,

@@ -5,12 +5,12 @@ Setting. w_n = +-sigma_0 e, v_n = +-e, beta = 1, s = 1, eta = sigma_0^.5. Proof.
 locality loss's steps (9) sum to theta_m'e = -(eta/M) (w_m - mean w)'e, with w_m m's last ground truth. (b) All
 |theta_m'e| <= B = O(eta sigma_0/M). So a step is off by at most 6 eta sigma_0 B/M. The auxiliary loss adds 2 eta alpha
 (1 + ln T1). Together they are o(eta sigma_0). (c) Rule (1) is uniform up to M B/lambda -> 0. At T1 the w_m are
-independent, + or -, up to o(1). By (11) m is in M_+ if w_m is -. (d) At T1 + 1 only experts of one ground truth get
-flags (line 7), as others are 2 eta sigma_0/M > Gamma away. So gates are not fixed. If an expert then gets the other
-task, and another expert shares its ground truth, its gate changes sign.
+independent, + or -, up to o(1). By (11) m is in M_+ if w_m is -. (d) At T1 + 1 only experts with the chosen one's
+ground truth get flags (line 7), as other outputs are 2 eta sigma_0/M > Gamma away. So gates are not fixed. If an expert
+then gets the other task, and another expert shares its ground truth, its gate changes sign.
 
-Robust: M >= 3, d, any Gamma = o(eta sigma_0) and constants in lambda = Theta(sigma_0^1.25). The probability, 1/4 at M =
-3, tends to 1/2 as M grows, and is for one round of many. Tasks of a cluster are alike up to o(sigma_0^1.5).
+Robust: The proof allows any M >= 3, d, Gamma = o(eta sigma_0) and constant in lambda. The probability, 1/4 at M = 3,
+tends to 1/2 as M grows, and is for one round of many. Tasks of a cluster may differ by o(sigma_0^1.5).
 
 Objection: Gamma was meant to be as large as its bound. With Gamma = Theta(sigma_0^1.25) all outputs are within Gamma at
 T1 + 1, and both statements hold (the amendment), but O() requires less. Nor is alpha too small. Lemma 5's proof has

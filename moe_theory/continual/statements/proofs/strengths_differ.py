@@ -9,8 +9,8 @@ all tasks so far. Its gate becomes -eta (sigma_0 + alpha M)(1/3)(2/3) beta_1 v_{
 have strengths 1 and 1/2 with probability 1/2. The outputs for them at this expert are then eta (sigma_0 + alpha M)
 beta_1/9 apart. For M < N let each task have a twin, with ground truth and signal sigma_0^2 away.
 
-Robust: lambda, Gamma, the ground truths' lengths, further samples of any noise, any distribution of beta with two
-values in (0, C]. alpha and eta are of exact order sigma_0^.5, the largest that Algorithm 1 allows.
+Robust: The proof allows any lambda, Gamma, lengths of ground truths, noise of further samples, and distribution of beta
+with two values in (0, C]. Here alpha and eta have the exact order sigma_0^.5, the largest that Algorithm 1 allows.
 
 Objection: Both matrices are meant to carry one beta, as in the proof. But the sentence is about any two matrices with
 one signal, and by Definition 1 two arrivals draw their strengths independently. With one beta the lemma holds for noise

@@ -9,8 +9,8 @@ orthogonal to e_0, the model has no part along e_0 and is no ground truth. So it
 = 0 for the model w of any of the M experts only with probability 0. So m_i moves, although its choice depends on g, and
 the move is orthogonal to the error that is left.
 
-Robust: N, M, d, s >= 2, sigma_t > 0, beta, T1, the router, its gates and its termination. Ground truths must not lie
-along their signals. If they do, an expert that has served two tasks also moves.
+Robust: The proof allows any N, M, d, s >= 2, sigma_t > 0, beta, T1, router, gates and termination. Ground truths must
+not lie along their signals. If they do, an expert that has served two tasks also moves.
 
 Objection: Moves are small where an expert has repeated a task often. But the lemma is an equality, and experts do not
 only repeat. The script, with w_n along v_n, finds changes of order sigma_0^2 within T1/2 rounds after T1.

@@ -7,7 +7,7 @@ The s - 1 noise columns span a uniformly random subspace, so E|P w|^2 >= ((s - 1
 to at most (1 - (s - 1)/p) E|w|^2 + K^2. As models start at 0, E|w|^2 <= K^2 p/(s - 1) at all times. The printed Lemma 9
 has no expectation. By Markov it holds up to a factor k with probability 1 - 1/k.
 
-Robust: any servers, delays, loads, task types, signals, M, T, beta and noise.
+Robust: the proof allows any servers, delays, loads, task types, signals, M, T, beta and noise.
 
 Objection: O(sigma_0^2) may mean the error within one cluster, a version that is assessed separately and is false.
 

@@ -8,9 +8,9 @@ A task sets one entry of its server's model to 3 sigma_0. A server that has serv
 ground truth. A server that has served both is sigma_0 away from each. So the first task leaves an error of K^2. Under
 task-independent routing every server serves both types in the end, and then the error is sigma_0^2, a quarter.
 
-Robust: any M, delays and strategy, and any K above sigma_0. In general, with isotropic samples, a server with L tasks
-has the error r^L W + (1 - r^L)(1 - 1/L) Delta, where W is the mean of |w_n|^2. This error starts at r W and tends to
-Delta, which is lower if W is above Delta/r. If W is at most Delta, the error grows with L.
+Robust: the argument works for any M, delays and strategy, and any K above sigma_0. In general, with isotropic samples,
+a server with L tasks has the error r^L W + (1 - r^L)(1 - 1/L) Delta, where W is the mean of |w_n|^2. This error starts
+at r W and tends to Delta, which is lower if W is above Delta/r. If W is at most Delta, the error grows with L.
 
 Objection: the ground truths have mean 0, as in our runs of Fig. 3. But the paper only says how far apart they are, and
 how much they vary.

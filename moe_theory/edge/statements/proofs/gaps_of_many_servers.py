@@ -9,7 +9,7 @@ because M_th is at least (d_u (1 - 1/N)/N)^0.5 Phi^-1(1 - delta), which is unbou
 quantile is above k^0.5, by P(g > x) >= e^(-x^2/2) (2 pi)^-0.5 x/(1 + x^2). So all gaps divided by sigma_0^0.5 tend to
 0, up to T_1 and one round later.
 
-Robust: any delays, chosen servers, r, signals, ground truths, N, d_u and c. The proof does not use the sets (15).
+Robust: the proof allows any delays, chosen servers, r, signals, ground truths, N, d_u and c. It uses no sets (15).
 
 Objection: M may stay fixed while sigma_0 falls. But Proposition 1, which gives convergence, has delta = o(1), and M
 grows as delta falls. At a fixed M the gaps are O(sigma_0^0.5 ln(M/delta)), attained if servers differ in speed and r is

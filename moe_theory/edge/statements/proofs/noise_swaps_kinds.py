@@ -13,8 +13,8 @@ the overlap of the distributions of the pair and the exchanged pair.
 of the overlap is the probability that a standard normal variable exceeds 2^0.5 u/tau <= 1. This probability is at least
 the density at 2, e^-2 (2 pi)^-0.5 > 1/19.
 
-Robust: any ground truths, signals, gates, router, delays and M. Any noise that does not vanish has such a bound. If
-noise vanishes, the probability tends to 0.
+Robust: the argument works for any ground truths, signals, gates, router, delays and M. With any noise that does not
+vanish, the probability has such a lower bound. If noise vanishes, the probability tends to 0.
 
 Objection: X_n may mean the signal alone, as in Appendix A. Then the lemma holds, as our condition says. But Lemma 6 and
 Appendix C say that X_n contains the signal, and Definition 1 has noise in it.

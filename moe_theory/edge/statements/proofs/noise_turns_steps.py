@@ -10,8 +10,8 @@ of type 1 together. Their models change by 0 and sigma_0, and server 1's output 
 + o(1). Others: servers 1 and 2 end first tasks of types 1 and 2, v_1'v_2 = 3/5. Server 2's output for v_1 changes by (1
 - 3 (M - 1)/5) eta sigma_0/M^2, a fall for M > 2.
 
-Robust: any ground truths, M, eta and distribution of beta. Smaller noise has a smaller probability. Server 1's model
-changes by 0 for any gates. The printed (11), which sums both updates, raises its output by more.
+Robust: the proof allows any ground truths, M, eta and distribution of beta. With less noise the probability is smaller.
+Server 1's model changes by 0 for any gates. The printed (11), which sums both updates, raises its output by more.
 
 Objection: by Section III x = O(y) means x < c_1 |y|, so -O(sigma_0) would allow any sign. But the text after Lemma 8
 says that Lemma 3 reduces one output and raises the others, and infers who gets the next task. With one task per round

@@ -12,8 +12,8 @@ is 32 c^2. So t <= M/(16 eta sigma_0) steps are off by at most 2c, and |theta| <
 3. T_1 is shorter than this, as 16 eta sigma_0 T_1/M = O(sigma_0^0.5 ln(M/delta)). So all gaps are below 8G/M = 32 eta
 sigma_0/M^2. Gates add up to 0, so either both sets have members, or all gates and gaps are 0.
 
-Robust: any delays, availability, noise r, M, eta = O(sigma_0^0.5) and chosen servers, for these two types. Any delta
-with ln(1/delta) = o(sigma_0^-0.5).
+Robust: the proof allows any delays, availability, noise r, M, eta = O(sigma_0^0.5) and chosen servers, for these two
+types. It allows any delta with ln(1/delta) = o(sigma_0^-0.5).
 
 Objection: two opposite ground truths are special, and one sample has no noise. But (17) and (28) allow both. Gaps of
 order sigma_0^1.5 are also measured with unrelated ground truths, orthogonal signals, four samples and noise.

@@ -10,9 +10,9 @@ above 2 L - 2 for each server, as L r^L <= r + ... + r^L < r/(1 - r) = (p - s)/s
 never agree. Let r = a/b in lowest terms. Then L r^L = 2 means L a^L = 2 b^L, so b^L divides L, which is impossible for
 b >= 2. Without n = n' (22) is even larger.
 
-Robust: any delays, beta, noise and T. If a server's last task is not done at T + d_T, L >= 2 tasks still have the error
-2 L - 2. If p <= 3 s, as in Fig. 3, any number of servers and any loads. For one server any s and p. For p > 3 s and
-several servers some loads may make the two sides equal.
+Robust: the proof allows any delays, beta, noise and T. If a server's last task is not done at T + d_T, L >= 2 tasks
+still have the error 2 L - 2. If p <= 3 s, as in Fig. 3, the number of servers and the loads may be any. For one server
+s and p may be any. For p > 3 s and several servers some loads may make the two sides equal.
 
 Objection: two opposite ground truths are special, and for them (22) is right up to 1/T. With signals along ground
 truths in general position (22) is off by a fifth at Fig. 3's sizes, for all T.

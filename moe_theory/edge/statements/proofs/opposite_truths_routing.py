@@ -13,8 +13,8 @@ probability 1/2, does not matter.
 3. No server is in both sets (15), so task T_1 + 1 is misrouted with probability 1/2 or more. No model equals both
 ground truths. So with probability 1/2 a model changes by sigma_0 or 2 sigma_0 when the task ends, not by O(sigma_0^2).
 
-Robust: any delays, idle servers, M, eta = O(sigma_0^0.5), and delta with ln(1/delta) = o(sigma_0^-0.5). Any scale
-lambda above eta sigma_0 works. T_2 of (18), which is not defined, may lie between T_1 and M/(16 eta sigma_0).
+Robust: the proof allows any delays, idle servers, M, eta = O(sigma_0^0.5), scale lambda above eta sigma_0, and delta
+with ln(1/delta) = o(sigma_0^-0.5). The undefined T_2 of (18) may lie between T_1 and M/(16 eta sigma_0).
 
 Objection: r may be smaller than the gates. Then Proposition 3 fails because of the gates. An idle server whose last
 task was -, if there is one, has the largest output for +. So changes of sigma_0 or more are as likely as before. Such

@@ -10,7 +10,7 @@ If instead signals lie along orthonormal ground truths, a task sets w to S w + w
 (as for Proposition 4) map R = E|w|^2, a = E(w'v_k)^2 and m = E w'v_k linearly. At the fixed point an earlier task has
 the error R + 1 - 2 m, or 2.19 for Fig. 3's p = 15, s = 10, N = 10. There Delta = 1.8.
 
-Robust: any servers, delays and beta. Any ground truths with W not Delta, in units of sigma_0.
+Robust: the proof allows any servers, delays and beta, and ground truths with W not equal to Delta, in units of sigma_0.
 
 Objection: the limit is right if all columns are isotropic and redrawn for each task. Assumption 1 allows this. But in
 Section II tasks of a type have similar features, and in Appendix A signals of a cluster are O(sigma_0^2) apart.

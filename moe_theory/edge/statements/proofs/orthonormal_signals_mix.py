@@ -8,8 +8,8 @@ n. As r is i.i.d., each idle one of them is chosen with probability at least 1/M
 for d_u rounds with probability at most 1 - 1/(MN). In the end every model sums all types, and every error is (N - 1)
 sigma_0^2. The first two terms of (23) are at most (W M p + Delta (T_1 + M p)) / T, as L r^L <= p, and vanish.
 
-Robust: any M > N, eta, delta, delays, distribution of beta and of r, and sigma_0. With N = 3 the error is above the gap
-of two random tasks, 2 sigma_0^2 against Delta = 4/3 sigma_0^2.
+Robust: the proof allows any M > N, eta, delta, delays and sigma_0, and any distributions of beta and r. With N = 3 the
+error, 2 sigma_0^2, is above the gap of two random tasks, Delta = 4/3 sigma_0^2.
 
 Objection: (N - 1) sigma_0^2 is O(sigma_0^2), so (23) itself stands. But both sentences say that this term is the error
 between tasks of one cluster, here 0. One sample shows the whole ground truth, so the router mixes the types. With four

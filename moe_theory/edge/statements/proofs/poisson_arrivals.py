@@ -9,7 +9,7 @@ the binomial probability 0.0702. With delta = 10^-6 the same bound at 5, phi(5)/
 arrivals have a probability above 10^-4. If delta = o(1) falls with d_u = N long enough, the ratio is unbounded. A
 Poisson tail falls like 1/k!, a normal tail like e^(-k^2/2).
 
-Robust: any d_u and N, if d_u/N stays bounded while delta falls.
+Robust: the argument works for any d_u and N, if d_u/N stays bounded while delta falls.
 
 Objection: d_u is large in Appendix B, and the normal distribution is a limit, right at a fixed delta if d_u/N grows,
 which is our condition. But Fig. 3 has d_u = 10 and N = 10, and delta is o(1). Proposition 1 does not contain this step.

@@ -6,7 +6,7 @@ Their probabilities are 2^k, 2 and 1 over 2^k + 3.
 The last two outputs are ln 2 apart for every k, which is not o(1). Their probabilities are 1/(2^k + 3) apart. For large
 k this is below any constant times ln 2. So no c > 0 has |pi_m - pi_m'| > c |h_m - h_m'| for all outputs.
 
-Robust: any gap of the two outputs and any further experts. One output far above all others is enough.
+Robust: the proof allows any gap of the two outputs and any further experts. One output far above the others is enough.
 
 Objection: outputs stay bounded in the proofs that use the lemma, and then it holds at a fixed M, our condition. But
 Lemma 5 covers any round t and any outputs.

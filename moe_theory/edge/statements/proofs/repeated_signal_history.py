@@ -9,8 +9,8 @@ task. With independent types the two sides therefore also differ in the mean ove
 If v_n is along w_n, the data of every arrival span its ground truth. With ground truths w and -w a model is the ground
 truth of its last task, whose error is 0. But (34) has r^L |w|^2 plus a positive term for each earlier task of -w.
 
-Robust: any s < p, ground truths, beta, and noise if s >= 2. Any M: with equal delays the next task that arrives as the
-first one ends is routed before any gate step, with probability 1/M or more to the same server.
+Robust: the proof allows any s < p, ground truths, beta and M, and noise if s >= 2. With equal delays, the task that
+arrives as the first one ends is routed before any gate step. It goes to the same server with probability 1/M or more.
 
 Objection: the proof assumes that every column is redrawn from N(0, I), and then (34) is exact for task-independent
 routing. (34) is also exact if no ground truth comes twice and each has its own isotropic signal. But by Definition 1 a

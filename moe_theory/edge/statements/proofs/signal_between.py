@@ -4,7 +4,7 @@ By (15) an expert is in the set of a task type if its output for the type's sign
 types. Take three types with v_3 = (v_1 + v_2)/2. For every gate theta, theta'v_3 is the mean of theta'v_1 and
 theta'v_2, so it never exceeds both. So the set of type 3 is always empty, and no idle specialist receives its tasks.
 
-Robust: any M, delta, delays, noise, ground truths and algorithm, and any signal in the convex hull of the others.
+Robust: the proof allows any M, delta, delays, noise, ground truths, algorithm, and signal in the others' convex hull.
 
 Objection: signals are not meant to lie like this. But Assumption 1 only limits their size. In general position with N
 <= p + 1, as in Fig. 3, no signal is in the hull of the others, and the proposition holds, our condition. But several of

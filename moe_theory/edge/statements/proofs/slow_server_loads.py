@@ -12,8 +12,8 @@ and M|E f - 1/M| both tend to 1/(M + 1). With D rounds in place of two, M|E f - 
 
 3. If (29) held with probability 1 - delta, E f would be at least (1 - delta)(1/M - O(eta^0.5/M)).
 
-Robust: any eta = O(sigma_0^0.5), M and delays of the other servers, if one server is slower than the others. M may grow
-while 1/M stays above eta^0.5 and above the terms that tend to 0.
+Robust: the proof allows any eta = O(sigma_0^0.5), M and delays of the other servers, if one server is slower than the
+others. The number M may grow while 1/M stays above eta^0.5 and above the terms that tend to 0.
 
 Objection: the proof has E f = 1/M by symmetry, so servers are meant to be alike. With i.i.d. delays across servers and
 tasks, our condition, the lemma holds. Delays drawn once per server, as d^ex(m) without t may mean, leave E f at 1/M,

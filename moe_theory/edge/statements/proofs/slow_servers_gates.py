@@ -12,7 +12,7 @@ idle servers is uniform, up to factors 1 + o(1).
 gate and a fall -1/2, and mean beta is 3/4. With S_m = 3 L_m/16, theta_m is -(eta sigma_0/M)(S_m - mean S) e up to 1 +
 o(1), and L_m is a fixed share of T_1.
 
-Robust: any unequal delays, any M, any unequal lengths of the signals, any distribution of beta.
+Robust: the proof allows any unequal delays, M, unequal lengths of the signals and distribution of beta.
 
 Objection: servers are meant to be alike. With i.i.d. delays across servers and tasks Lemmas 2 and 8, (33) and (17) hold
 in all runs, which is our condition. Lemma 2 and (17) would still need a factor ln(M/delta)^0.5 here, as T_1/M unequal

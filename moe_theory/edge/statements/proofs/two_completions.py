@@ -4,7 +4,7 @@
 server 1, and the next task, of one round, to server 2. Both end together, and (9) changes both models. But (10) for
 either task says that the other server's model stays. Take two features, X = (1, 0)', y = sigma_0, and models 0.
 
-Robust: any features, samples and number of servers. Delays that differ by one round, which the paper's model allows.
+Robust: features, samples and the number of servers may be any. The paper allows delays that differ by one round.
 
 Objection: (10) is about the servers that do not have this task. Then it holds, and with one task ending per round it
 holds as printed. X'X must also have an inverse. It has none if s > p, or if several samples have no noise.

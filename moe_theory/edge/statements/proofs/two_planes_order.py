@@ -14,8 +14,8 @@ entries y = v'w/sigma_0 <= 1 add up to 0. Their mean over m is within 1/16 of 0 
 3. From any model two short words of last tasks put m into M_n, m' into M_n', and m above m' for n'. Servers have them
 with a fixed probability, so such a pair exists with a probability that tends to 1.
 
-Robust: any delays and eta = O(sigma_0^0.5). M grows as delta falls, as M >= N M_th ln(1/delta) requires, with M
-ln(M/delta) = o(sigma_0^-0.25).
+Robust: the proof allows any delays and eta = O(sigma_0^0.5). The number M of servers grows as delta falls, as M >= N
+M_th ln(1/delta) requires, with M ln(M/delta) = o(sigma_0^-0.25).
 
 Objection: this geometry is special, and r is wider than the gates. But with two orthonormal types, four samples, noise
 and r at a hundredth of a gate step (30) fails for a third of the pairs in our runs.

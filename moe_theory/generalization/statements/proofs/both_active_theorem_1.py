@@ -10,7 +10,7 @@ one mask, so d_N = 0. For pairs of gates in place of masks, no two members agree
 shattered, and d_N <= 1. As R_m(H) = E|sum of m signs|/m <= 1/sqrt(m), the bound (8) is at most K (2/sqrt(m) + 2 sqrt((4
 + log(2m) + log(4/delta))/(2m))), which tends to 0.
 
-Robust: any K, any factor made of T and k, any delta below 19/20, and d_N of masks or of gates.
+Robust: the proof allows any K, any factor made of T and k, any delta below 19/20, and d_N of masks or of gates.
 
 Objection: no router is so rich. Then (8) still lacks a factor. With k = 1, T fixed cells and m = T^2 the gap is sqrt(T)
 times the bound, up to a logarithm. The step from (30) to (31) loses all experts except one.

@@ -12,7 +12,7 @@ more sign adds P(S = 0) and 2h b_h + b_h = (2h + 2) b_(h + 1). 4h b_h^2 is 1 at 
 sqrt(T/m)/(2 sqrt(2)) (1 - T/(2m)). One expert alone has a mean gap of at most 1/(2 sqrt(m)). So T experts cost a factor
 of sqrt(T/2) (1 - T/(2m)), and no constant K times 1 + log T bounds it.
 
-Robust: any constant K, any m >= T, any true risk and loss, as twice the gap is R_m of the class.
+Robust: the proof allows any constant K, m >= T, true risk and loss, as twice the gap is R_m of the class.
 
 Objection: the sentence is about the bound, whose term in T is a logarithm. But it says how more experts change the
 error. The gap exceeds the bound here, as Theorem 1 fails on the same cells.

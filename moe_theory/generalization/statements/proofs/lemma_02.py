@@ -11,7 +11,7 @@ and Jerrum (Theorem 8.4 of Anthony and Bartlett, Neural Network Learning, 1999).
 
 The program checks (a) for every class of at most five functions from two points to three labels.
 
-Robust: any depth and any order of ties, as comparisons decide them.
+Robust: the proof allows any depth and any order of ties, as comparisons decide them.
 
 Objection: the constant 28 is not sharp. The lemma has an unnamed constant.
 

@@ -11,7 +11,7 @@ and q <= 4 m/T = B^2 in all cells except with probability T^2/(9 m). Then f = y 
 sqrt((A 8 T^3 (1 + log T) + A 4 T^3 log(2 T^5) + log(4/delta))/(2 T^5))) with the constants K of its O() and A of Lemma
 2. It tends to 0 as T grows.
 
-Robust: any K, any A, any delta below 19/20, any labels that cannot be predicted, and any m that grows faster than T^3
+Robust: the proof allows any K, A, delta below 19/20, labels that cannot be predicted, and m that grows faster than T^3
 log T.
 
 Objection: the router sees two coordinates, and the experts all. But Lemma 2 is for any fixed structure of p weights. If

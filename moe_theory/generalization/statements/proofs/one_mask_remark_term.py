@@ -5,7 +5,7 @@ of (23). If for some k < T two routers have different masks at one input, then t
 root then also has 2 k d_N (1 + log(T/k)) + d_N log(2m), which is above 0. The other term 4 C R_m(H) does not depend on
 k. So fewer active experts than T raise the bound.
 
-Robust: any routers with two masks at some input, such as linear routers, any T >= 2, k < T, m and delta.
+Robust: the proof allows any routers with two masks at some input, such as linear ones, and any T >= 2, k < T, m, delta.
 
 Objection: Definition 4 calls d_N a constant. With the same d_N for all k the bound grows with k, and this is proved.
 """

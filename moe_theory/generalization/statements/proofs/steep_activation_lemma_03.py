@@ -5,7 +5,7 @@ K_2 = b_1 = b_2 = 1, c = 1, m = 1 and x = 1. Then h(x) = W_2 phi(W_1 x) = 10 W_1
 R_1(H) = E sup s h(x) is 10. The right side is (1 + 1)^(3/2) = 2 sqrt(2). With phi(z) = z + 10 the complexity is 11,
 although the slope is 1.
 
-Robust: any c, m and r. The complexity grows with the slope of phi, or with |phi(0)|, without a bound.
+Robust: the proof allows any c, m and r. The complexity grows without bound with the slope of phi or with |phi(0)|.
 
 Objection: the cited theorem assumes that phi is 1-Lipschitz and 0 at 0. But the lemma omits this condition.
 """

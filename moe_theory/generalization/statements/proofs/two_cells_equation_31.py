@@ -8,8 +8,8 @@ If both inputs are in one cell, the largest signed mean is |s_1 + s_2|/2, which 
 they are in two cells, each expert takes the sign of its input, and the mean is 1. So (29) and (30) are 1/2 * 1/2 + 1/2
 * 1 = 3/4. But (31) and (32) are R_2(H) = 1/2, so (31) says 3/4 <= 1/2.
 
-Robust: any constant factor. With T cells and m >= T samples, E|sum of n signs| >= sqrt(n/2) makes (30) at least 1/2
-sqrt(T/(2m)), and (32) is at most 1/sqrt(m). The loss, the labels and C do not enter.
+Robust: no constant factor helps. With T cells and m >= T samples, E|sum of n signs| >= sqrt(n/2) makes (30) at least
+1/2 sqrt(T/(2m)), and (32) is at most 1/sqrt(m). The loss, the labels and C do not matter.
 
 Objection: the gates sum to 1 for each input, as the text under (32) says. But (31) has one point of the simplex for all
 inputs, and (30) one for each. With one input, or one expert that serves all, (31) holds.

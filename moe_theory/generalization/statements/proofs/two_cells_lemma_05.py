@@ -9,8 +9,8 @@ phi = sup (L_S - L_S') is the sum over the cells of |S_j - S'_j|/4, where S_j an
 two samples. Its mean is (3/2)/4 if all four inputs are in one cell, (3/2 + 1)/4 if three are, and (1 + 1)/4 if two are.
 With probabilities 1/8, 1/2 and 3/8 the mean is 35/64.
 
-Robust: any constant factor. With T equally likely cells and m >= T samples, E|sum of n signs| >= sqrt(n/2) makes the
-mean of phi at least 3/8 sqrt(T/m). But (24) allows at most 1/sqrt(m), which is less by a factor of 3/8 sqrt(T).
+Robust: no constant factor helps. With T equally likely cells and m >= T samples, E|sum of n signs| >= sqrt(n/2) makes
+the mean of phi at least 3/8 sqrt(T/m). But (24) allows at most 1/sqrt(m), which is less by a factor of 3/8 sqrt(T).
 
 Objection: two experts in two cells are a toy example. But the step from (30) to (31), which replaces gates that depend
 on the input by one point of the simplex, fails whenever several experts divide the sample.

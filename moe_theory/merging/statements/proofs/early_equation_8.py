@@ -6,8 +6,8 @@ log 3 > 4, and delta <= 1 makes the logarithm larger still. So the bound is belo
 grows, and at the paper's T = 10,000 it is below 1/2. The error is in one step of the proof: (8) replaces log(t/delta)
 in (7) by log(T/delta), which is larger because t <= T.
 
-Robust: every rho, C, nu_1 and delta <= 1. The right side at a fixed t tends to 0 as T grows, and there is always a
-candidate. So no constant in front helps.
+Robust: the argument works for every rho, C, nu_1 and delta <= 1. The right side at a fixed t tends to 0 as T grows, and
+there is always a candidate. So no constant in front helps.
 
 Objection: at t = T, (8) is Lemma 1, and earlier slots matter less. But (8) is stated for every t, and Lemma 1 is
 derived from it. The derivation bounds N_t at t = T by 2 to the power of (7), a power of T, not 2^(1/(1 - rho)) times T.

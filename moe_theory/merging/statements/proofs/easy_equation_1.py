@@ -5,7 +5,7 @@ knapsack: take K items with values r_k and weights 1, and a knapsack of size 1. 
 weights, x_k = 1. But a maximum over K numbers solves the problem, so it is not hard. A problem that can be reduced to a
 hard problem need not be hard.
 
-Robust: any K, B and values. Every problem that is solved in polynomial time can be reduced to knapsack.
+Robust: K, B and the values may be any. Every problem that is solved in polynomial time can be reduced to knapsack.
 
 Objection: the converse reduction is meant. The paper gives none. For general rewards there is one, from maximum clique,
 so the conclusion is right.

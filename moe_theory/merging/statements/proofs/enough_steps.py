@@ -5,7 +5,7 @@ without its power, divided by sqrt(lambda S), so Q = (lambda + C_3 T L) sqrt(T/l
 exp(-x), (1 - x)^(J/2) <= exp(-x J/2), which is at most 1/Q for J >= 2 log(Q)/x = 2 (T L + lambda) log(Q)/(C_1 lambda).
 This J is O((T L/lambda) log T), as Q is of order T^1.5. A smaller step of the same order only changes J's constant.
 
-Robust: all constants, w, L, lambda and S. J in [29] has this logarithm.
+Robust: the proof allows any constants, w, L, lambda and S. The number J of steps in [29] has this logarithm.
 """
 
 import sys

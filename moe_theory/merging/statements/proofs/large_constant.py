@@ -5,8 +5,8 @@ A large C makes both bounds smaller than that. Let C = 4, nu_1 = 1, rho = delta 
 the bounds is T nu_1^2/(C^2 log(T/delta)) = 2/(16 log 4) < 1/8, as log 4 > 1. So (5) allows fewer than 2^2/8 = 1/2
 candidates. And (7) allows a depth of at most 2 log(1/8), which is below 0.
 
-Robust: any nu_1, rho, delta <= 1 and T. As C grows, (5) falls to 0 and (7) falls below 0, but the root remains. At T =
-10,000, nu_1 = delta = 1 and rho = 0.3 this happens from C = 55 on for (5), and from C = 33 on for (7).
+Robust: the proof allows any nu_1, rho, delta <= 1 and T. As C grows, (5) falls to 0 and (7) falls below 0, but the root
+remains. At T = 10,000, nu_1 = delta = 1 and rho = 0.3 this happens from C = 55 on for (5), and from C = 33 on for (7).
 
 Objection: C is fixed and T is large. Then both lemmas hold from some T on, but neither says so, and (2) has no bound on
 C. Where (5) is at least 2, and (7) at least 1, the lemmas are proved.

@@ -4,7 +4,7 @@ Section V compares Tanbr with RL, Switch, SMEAR, NUCB, RegMean, Fisher and Avera
 choose weights and merge the experts into one, as Tanbr does. A token then passes one expert, with d f multiplications
 in each of its two layers. Tanbr's tokens do exactly the same work, so Tanbr saves nothing against these four.
 
-Robust: any sizes d, f, any batch and any machine. The time to choose and merge is not counted.
+Robust: the proof allows any sizes d and f, batch and machine. The time to choose and merge is not counted.
 
 Objection: the sentence is about the routing methods of Table I. Against these Tanbr saves 47 % and more, at the times
 in that table.

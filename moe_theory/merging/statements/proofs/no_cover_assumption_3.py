@@ -3,8 +3,8 @@
 The bound is C (nu_2 rho^h)^d, and it tends to 0 as h grows, because rho < 1. The set X_eps is not empty for any h,
 because it contains weights with the highest reward. So its cover has at least one ball, and no constant C is enough.
 
-Robust: any rho in (0, 1), nu_2, C and d > 0, and any reward that has a maximum. At d = 0 one constant bounds all
-covers.
+Robust: the proof allows any rho in (0, 1), nu_2, C and d > 0, and any reward that has a maximum. At d = 0 one constant
+bounds all covers.
 
 Objection: the exponent is meant to be -d, as in the usual definition. With this sign the assumption follows from
 Assumption 1, which is proved. If C could depend on h, the assumption would hold for every reward.

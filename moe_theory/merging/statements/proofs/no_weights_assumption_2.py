@@ -8,8 +8,8 @@ copy of an entry 1 is 1, and the sum is 2. So no candidate of Algorithm 1 satisf
 The NTK matrix M, which is to be above lambda_0 I > 0, fails too. A leaf that is not split is a candidate of two slots
 in a row, and two equal rows of M make its smallest eigenvalue 0.
 
-Robust: any even K = V, any tree and any B. If the symmetry is dropped, one candidate that is no corner is enough. For B
->= 2 a tree of more than K active leaves has one, as each corner is in one leaf. At B = 1 all candidates are corners.
+Robust: the proof allows any even K = V, tree and B. If symmetry is dropped, one candidate that is no corner is enough.
+With B >= 2 and over K active leaves there is one, as each corner is in one leaf. At B = 1 all are corners.
 
 Objection: norm and symmetry are meant for x divided by its norm and written twice, as the text below says. With this
 reading, and each candidate counted once, the assumption holds and is proved.

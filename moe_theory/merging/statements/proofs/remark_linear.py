@@ -11,8 +11,8 @@ takes at least c rho^(-2h) pulls of its own. There are at most 2^h splits above 
 nodes per split. As rho^2 <= 1/8, h = floor(log_2(T)/4) gives D <= 1 + 2 T^(1/4) + 16 T^(1/4)/c. If d does not grow, T +
 1 exceeds the order even more.
 
-Robust: every constant K, any C, nu_1, lambda, v, S, J, delta below 1, any picks of leaves, any kernel with a bounded
-diagonal, and any rho up to 2^(-3/2).
+Robust: the proof allows any constant K, C, nu_1, lambda, v, S, J and delta below 1, any picks of leaves, any kernel
+with a bounded diagonal, and any rho up to 2^(-3/2).
 
 Objection: T + 1 came from 2 T Gamma-bar and the sum of nu_1 rho^h, which are small. But (6) should then contain them.
 With these thresholds the sum can be of the order T^a, a > 1/2.

@@ -8,8 +8,8 @@ sqrt(T/lambda), and 2 sqrt(lambda S). For the third, eta <= C_1/(T w L + w lambd
 C_1 lambda/(T L + lambda). This is at most 1 for C_1 <= 1, or from some T on. So R <= T < T + 1 <= (6), with probability
 1.
 
-Robust: all rewards in [0, 1], whatever the width, the tree, the effective dimension, delta and J. So (6) says nothing
-about Tanbr that is not true of a policy that picks any weights.
+Robust: the proof allows all rewards in [0, 1] and any width, tree, effective dimension, delta and J. So (6) says
+nothing about Tanbr that is not true of a policy that picks any weights.
 
 Objection: T + 1 is an estimate of a smaller term, the sum of nu_1 rho^h over the slots. But the printed bound contains
 it, and the remark takes the order sqrt(T) log T from (6) without it. The correction bounds the sum.

@@ -5,7 +5,7 @@ Then 1/(1 - x) = 1 + x/(1 - x) <= exp(2 x), so (1 - x)^(J/2) >= exp(-x J) >= exp
 rest of the term is at least C_3 T L sqrt(T/lambda). So for fixed lambda and S it exceeds sqrt(lambda S) from some T on.
 With all constants 1, L = 2 and c = 2 the term is at least 265 sqrt(lambda S) at T = 100 (program).
 
-Robust: all constants c, C_1, C_3, lambda, S, w and L, and any smaller eta or J.
+Robust: the proof allows any constants c, C_1, C_3, lambda, S, w and L, and any smaller eta or J.
 
 Objection: The remark treats eta as a constant, for which (1 - eta w lambda)^(J/2) falls exponentially in T. But (6) is
 proved only for eta <= C_1/(w (T L + lambda)). S could grow like T^3, but then it would be the largest term of (6).

@@ -7,9 +7,9 @@ mix psi_t = (0.7, 0.3) applied to them, psi_t argmax f, is (0.7, 0.3). There the
 0.7 * 0.7 + 0.3 * 0.3 = 0.58. But (1, 0) earns 0.7, the most on all of X. So the formula's weights do not have the
 highest reward, although the sentence says so.
 
-Robust: any number of tasks, with f_v(x) = (V - 1 + x_v - the sum of the others)/V. On weights the mix earns 1 - 2/V +
-(2/V) psi'x. And sum psi_v^2 is below the largest psi_v, except for mixes that are uniform over some of the tasks or on
-one task.
+Robust: the argument works for any number of tasks, with f_v(x) = (V - 1 + x_v - the sum of the others)/V. On weights
+the mix earns 1 - 2/V + (2/V) psi'x. The sum of psi_v^2 is below the largest psi_v, except for mixes that are uniform
+over some of the tasks or on one task.
 
 Objection: the words next to the formula say what is meant, and with the mix inside the argmax the definition is right.
 As printed, a vector of V shares multiplies one of K weights, and only our reading makes weights of it.

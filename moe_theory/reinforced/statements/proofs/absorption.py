@@ -8,7 +8,7 @@ stay. (c) If m had the largest output, it rises and the rest fall. Otherwise all
 nearer to the largest or passes it. So an expert within lambda was there before, or is m, and served n last. The program
 takes every settled state of three experts with outputs for two tasks on a grid, every choice and three sizes of e.
 
-Robust: Any M, N, lambda, share own in [0, 1] and earlier costs.
+Robust: The proof allows any M, N, lambda, share own in [0, 1] and earlier costs.
 
 Objection: With pi the true softmax, the others fall by unequal amounts. If m alone is within lambda, it rises and the
 rest fall, so the same holds. If several are, an expert just beyond lambda can come within.

@@ -9,7 +9,7 @@ Proof. (a) Let m learn task n from a signal orthogonal to all others. This chang
 So S_j and -u (b_j - sum b / M) change by the same, and both are 0 at the start. The program takes every run of three
 rounds with three experts, two tasks and three lengths. So each kind of round occurs before and after each other kind.
 
-Robust: Any M, N and eta. It does not matter how experts learn or which one is chosen, as the induction has one step.
+Robust: M, N and eta may be any. How experts learn or which one is chosen does not matter, as induction has one step.
 
 Objection: pi is 1/M only where outputs are 0. To first order in outputs this holds, as the statement says.
 

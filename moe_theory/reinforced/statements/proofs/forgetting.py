@@ -7,8 +7,8 @@ error at m_tau now. Later rounds add 0, and earlier ones the same as in G_{T_s}.
 experts and three tasks, of which two recur after the third, with T_s = 3 and two more rounds. It uses the errors that
 Definitions (15) and (16) sum.
 
-Robust: Any numbers of experts and tasks, lengths of ground truths, T_s, and learners before T_s. The proof uses only
-that models rest after T_s.
+Robust: The proof allows any numbers of experts and tasks, lengths of ground truths, T_s, and learners before T_s. It
+uses only that models rest after T_s.
 
 Objection: An expert settles for one task. Here two have one task each, so rounds after T_s are of these tasks.
 
@@ -27,7 +27,7 @@ def error(model, n):
 
 
 def metrics(run, models):
-    """Return F_t and G_t of the rounds (task, expert, error then) so far."""
+    """Return F_t and G_t of the rounds so far, each given as (task, expert, error in that round)."""
     t, now = len(run), [error(models[m], n) for n, m, _ in run]
     grown = sum(after - then for after, (_, _, then) in zip(now[:-1], run[:-1], strict=True))
     return Fraction(grown, max(t - 1, 1)), Fraction(sum(now), t)
