@@ -1,8 +1,8 @@
 """Counterexample to Theorem 2: 200 runs of Algorithm 1 on 24 tasks in six clusters with 12 experts.
 
-sigma_0 is small, and clusters are orthonormal. (19) bounds forgetting up to T1. Later (21) bounds forgetting and (22)
-the overall generalization error. Ground truths of a cluster are within sigma_0^1.5 of each other and have one signal.
-Exits 0 if all three bounds are exceeded at every sigma_0.
+The scale sigma_0 is small, and clusters are orthonormal. (19) bounds forgetting up to T1. Later (21) bounds forgetting
+and (22) the overall generalization error. Ground truths of a cluster are within sigma_0^1.5 of each other and have one
+signal. Exits 0 if all three bounds are exceeded at every sigma_0.
 """
 
 import sys

@@ -10,8 +10,8 @@ and the logarithms of its probabilities by at most 4 b. So probabilities differ 
 1/3. For small sigma_0 this is below any multiple of sigma_0^.5.
 
 Robust: The proof allows any N, M, d, s, lambda, Gamma and path, and any constants in eta = O(sigma_0^.5) and alpha =
-O(sigma_0^.5). The bound also holds in earlier rounds. If C |c_n| <= x, 4 b gains a factor x^2. With noise, a gate's
-mean length is at most b times that of the features' sum, so (35) fails with probability 1 - o(1).
+O(sigma_0^.5). The bound also holds in earlier rounds. If C |c_n| <= x, the bound 4 b gains a factor x^2. With noise, a
+gate's mean length is at most b times that of the features' sum, so (35) fails with probability 1 - o(1).
 
 Objection: A line is special. But we used only moves of O(sigma_0) and signals of O(1), and the proof of Lemma 5 has
 both for every pool. More experts cannot help, because M drops out of b if probabilities are of order 1/M.

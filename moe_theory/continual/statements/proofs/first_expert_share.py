@@ -5,10 +5,10 @@ So A gets no other task up to T1, and its share is 1/T1, about eta/M, on every p
 0), v_2 = (3/5, 4/5, 0), beta = 1, w_n = sigma_0 v_n, eta = alpha = sigma_0^.5, M of order ln 1/sigma_0.
 
 Proof. (a) Let c = |dw| + alpha M f/t, so c_1 > alpha M. A's outputs become -eta c_1 (1/M)(1 - 1/M) times v_1'v_1 and
-v_1'v_2. (b) A later round raises A's by at most eta c pi pi_A, where pi is the chosen expert's softmax. (c) Outputs sum
-to 0 (Lemma 4). So the largest is -h_A M/(M - 1) or more above A's, pi_A <= 1/M (Jensen), and pi <= exp(H)/M with H =
-eta sum c. (d) w* = sigma_0 (1, 1/2, 0) solves both tasks. So sum |dw| <= sqrt(t M) |w*|, and sum f/t <= log2 t. (e) A
-trails by at least eta alpha (3/5 - exp(H) (log2 t + sqrt(t M) |w*|/(alpha M))/(M - 1)), above lambda up to T1.
+v_1'v_2. (b) A later round raises A's outputs by at most eta c pi pi_A, where pi is the chosen expert's softmax. (c)
+Outputs sum to 0 (Lemma 4). So the largest is -h_A M/(M - 1) or more above A's, pi_A <= 1/M (Jensen), and pi <= exp(H)/M
+with H = eta sum c. (d) w* = sigma_0 (1, 1/2, 0) solves both tasks. So sum |dw| <= sqrt(t M) |w*|, and sum f/t <= log2
+t. (e) A trails by at least eta alpha (3/5 - exp(H) (log2 t + sqrt(t M) |w*|/(alpha M))/(M - 1)), above lambda up to T1.
 
 Robust: The proof allows any lambda, Gamma, delta, and any N signals with a common acute angle and a common solution.
 

@@ -1,7 +1,7 @@
 """Lemma 8 holds if the perturbation outweighs the outputs.
 
-Claim. Let e = 2 max |h|/lambda. Let e <= eta^.5/M and eta <= 1. With probability 1 - delta one expert's share is within
-O(eta^.5/M) of 1/M, as printed. With the same probability all shares are within O(eta^.5 M^-.5) of 1/M.
+Claim. Let e = 2 max |h|/lambda, with e <= eta^.5/M and eta <= 1. With probability 1 - delta one expert's share is
+within O(eta^.5/M) of 1/M, as printed. With the same probability all shares are within O(eta^.5 M^-.5) of 1/M.
 
 Proof. (a) By Lemma 2 with 2/lambda, an expert's probability, given the past and the arrival, is within e of 1/M. (b) So
 f_{T1} - 1/M is within e of a mean of T1 martingale differences with conditional variance at most 1/M + e. (c) By

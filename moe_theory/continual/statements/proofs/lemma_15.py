@@ -5,7 +5,7 @@ that (40) compares is above 0. By (2) the softmax of that pair is then ordered a
 
 Proof. (a) By (11) theta_m'v_n > theta_m'v_{n'} and theta_{m'}'v_{n'} > theta_{m'}'v_n. (b) Added up and sorted by
 signals, [h_m(n) - h_{m'}(n)] + [h_{m'}(n') - h_m(n')] > 0. For clusters n and n' are the tasks at which (11) is
-attained. With ties, as of gates that are 0, the sum may be 0.
+attained. With ties, as for gates that are 0, the sum may be 0.
 
 Nothing more follows. For example, outputs (3, 2) of m and (0, 1) of m' leave m ahead for both tasks.
 

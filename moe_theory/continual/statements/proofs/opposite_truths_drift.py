@@ -11,7 +11,7 @@ probability at least 1/2 - M B/lambda an arrival's expert last had the other tas
 at its first task.
 
 Robust: The argument works for any M, N, Gamma and distribution of beta, s < d and noise of O(sigma_0). The constants in
-alpha, eta and lambda do not matter. In a cluster tasks may differ by O(sigma_0^1.5). Moves are not O(sigma_0^1.5).
+alpha, eta and lambda do not matter. In a cluster tasks may differ by O(sigma_0^1.5). The moves are not O(sigma_0^1.5).
 
 Objection: Signals should have order 1. But the paper requires |v_n| = O(1), and App. A.2 has smaller ones. With six
 orthogonal signals of length 1 every run drifts by sigma_0 (example). So do these two for alpha = o(sigma_0^.75/log).

@@ -8,8 +8,8 @@ chosen with probability 1/2. (b) At h^ the second is chosen if r_2 exceeds r_1 b
 side lambda this is a triangle with two sides of 3/4 lambda, a share (3/4)^2/2 = 9/32. So p moves by 7/32. (c) The
 largest difference of outputs is lambda/8 = 1/400, and lambda M^2/400 = 1/5000.
 
-Robust: Any lambda below 7^.5/4 will do, because then 7/32 > lambda^2/2. With M experts, of which all others are lower
-by more than lambda, any lambda below 7^.5/(2 M) will do. For fixed M and small sigma_0 Algorithm 1's lambda is.
+Robust: Any lambda below 7^.5/4 will do, because then 7/32 > lambda^2/2. With M experts and all others lower by more
+than lambda, any lambda below 7^.5/(2 M) will do, like Algorithm 1's for fixed M and small sigma_0.
 
 Objection: The constant is a slip: the last step has lambda for 1/lambda. With M^2/lambda or 2/lambda the bound holds.
 """

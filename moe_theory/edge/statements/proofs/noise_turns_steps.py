@@ -7,8 +7,8 @@ tau >= beta |v| signs are wrong with probability at least P(g < -1) >= e^-2 (2 p
 
 Without noise let s = beta = |v| = 1 and w = sigma_0 v. Own output: server 1 knows type 1, and servers 1 and 2 end tasks
 of type 1 together. Their models change by 0 and sigma_0, and server 1's output for v_1 rises by eta sigma_0/M^2 up to 1
-+ o(1). Others: servers 1 and 2 end first tasks of types 1 and 2, v_1'v_2 = 3/5. Server 2's output for v_1 changes by (1
-- 3 (M - 1)/5) eta sigma_0/M^2, a fall for M > 2.
++ o(1). Other outputs: servers 1 and 2 end first tasks of types 1 and 2, with v_1'v_2 = 3/5. Server 2's output for v_1
+changes by (1 - 3 (M - 1)/5) eta sigma_0/M^2, a fall for M > 2.
 
 Robust: the proof allows any ground truths, M, eta and distribution of beta. With less noise the probability is smaller.
 Server 1's model changes by 0 for any gates. The printed (11), which sums both updates, raises its output by more.

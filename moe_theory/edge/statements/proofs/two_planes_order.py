@@ -8,11 +8,11 @@ sigma_0/M.
 and no other product. So |dw| v = dw and steps telescope. As for (17), theta_m is -c (w_m - mean w)/sigma_0 up to 72 c^2
 T_1 = o(c), far below r.
 
-2. So up to T_1 the largest r chooses, except with probability o(1), and models are independent. In each plane the
+2. So up to T_1 the largest r decides, except with probability o(1), and models are independent. In each plane the
 entries y = v'w/sigma_0 <= 1 add up to 0. Their mean over m is within 1/16 of 0 except with probability O(1/M).
 
-3. From any model two short words of last tasks put m into M_n, m' into M_n', and m above m' for n'. Servers have them
-with a fixed probability, so such a pair exists with a probability that tends to 1.
+3. From any model two short sequences of last tasks put m into M_n, m' into M_n', and m above m' for n'. Servers have
+them with a fixed probability, so such a pair exists with a probability that tends to 1.
 
 Robust: the proof allows any delays and eta = O(sigma_0^0.5). The number M of servers grows as delta falls, as M >= N
 M_th ln(1/delta) requires, with M ln(M/delta) = o(sigma_0^-0.25).

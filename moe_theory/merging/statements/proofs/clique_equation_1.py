@@ -8,7 +8,7 @@ At least: equal weights on a clique of size n give 1 - 1/n. At most: let i and j
 The reward is linear in the weight that moves from i to j, so one of both can be 0 without a lower reward. Repeat this
 until the weights lie on a clique. There the reward is 1 - sum_i x_i^2, which is at most 1 - 1/n for n nodes.
 
-So whoever solves (1) knows omega, which is NP-hard to find. This is for rewards that are given as polynomials.
+So a solution of (1) gives omega, which is NP-hard to find. This holds for rewards that are given as polynomials.
 """
 
 import sys
