@@ -65,7 +65,7 @@ def select_claims(patterns: Sequence[str] = ("*",)) -> list[Claim]:
                 reason = " ".join((statement.untestable or statement.undecided or "no claim tests it.").split())
                 raise InvalidValueError(
                     f"{statement.name} has no deciding test: {reason} Read `moe-theory why {statement.name}`, or name "
-                    "another."
+                    "another statement."
                 )
             tiers = {tier_of(claim) for claim in claims()}
             names = [statement.name for statement in declared()]
