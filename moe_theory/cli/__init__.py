@@ -106,7 +106,7 @@ def commands() -> tuple[str, ...]:
     """Return all commands, including papers'. Raises: DeclarationError if a name is taken."""
     for name, (paper, _) in declared_commands().items():
         if name in _COMMANDS:
-            raise DeclarationError(f"paper {paper!r} has a command {name!r} that moe-theory itself has. Rename it.")
+            raise DeclarationError(f"paper {paper!r}: moe-theory itself has a command {name!r}. Rename the paper's.")
     return (*_COMMANDS, *declared_commands())
 
 

@@ -14,7 +14,7 @@ from moe_theory.cli.output import open_console, show_document
 @click.option(
     "--reading",
     metavar="NAME",
-    help="Reading for all other parameters.",
+    help="Reading for all parameters that are not searched.",
     show_default="the first default reading, and for counterexamples also the others",
 )
 @seed_option
@@ -22,7 +22,7 @@ from moe_theory.cli.output import open_console, show_document
     "--error",
     type=float,
     help="Probability that any counterexample is false, split evenly over the statements.",
-    show_default="5e-05 each, so that 200 statements have 0.01",
+    show_default="5e-05 per statement, so that 200 statements together have 0.01",
 )
 @click.option(
     "--out",

@@ -40,9 +40,9 @@ from moe_theory.core.errors import InvalidValueError
     help="Width of the pictures, such as 3.25in, 8cm or 80mm.",
     show_default="each figure's own",
 )
-@out_option("Folder for the figures. Each paper has a folder in it.", "figures")
+@out_option("Folder for the figures. Each paper gets a subfolder.", "figures")
 @click.option("--list", "only_list", is_flag=True, help="List the figures of PAPER or of all papers.")
-@json_option("a list of the written paths, or with --list the figures' titles by name, and without PAPER by paper.")
+@json_option("a list of the written paths. With --list the figures' titles by name, or by paper if PAPER is missing.")
 def figures(
     paper: str | None,
     names: tuple[str, ...],

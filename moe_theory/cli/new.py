@@ -61,12 +61,12 @@ def require_free(name: str) -> None:
 
     if not re.fullmatch(r"[a-z][a-z0-9]{0,39}", name) or keyword.iskeyword(name):
         raise DeclarationError(
-            f"name={shortened(name)} must be a letter and up to 39 letters and digits, all lower-case, because it "
+            f"name={shortened(name)} must be a lower-case letter and up to 39 lower-case letters or digits, because it "
             "names a module and begins the ids of claims. Choose another name."
         )
     specs = [importlib.util.find_spec(module) for module in (f"moe_theory.{name}", name)]
     is_taken = name in {*RESERVED, *paper_names(), *dir(moe_theory)}
     if is_taken or any(spec is not None and spec.origin for spec in specs):
         raise DeclarationError(
-            f"name={name} is already the name of a paper or module, or a word of moe_theory. Try my{name}."
+            f"name={name} is already the name of a paper or module, or is reserved by moe_theory. Try my{name}."
         )

@@ -78,7 +78,7 @@ def cluster_option(action: str) -> Decorator:
 
 
 def set_option(target: str) -> Decorator:
-    words = f"Set a parameter in addition to {target}. Repeatable, or separate by commas."
+    words = f"Set a parameter in addition to {target}. Repeat the option, or separate parameters by commas."
     return click.option("--set", "settings", cls=Listed, metavar="NAME=VALUE", help=words)
 
 

@@ -28,7 +28,7 @@ EXITS = {
     FAILED: "the input ended at a question",
     BAD_INPUT: "the request is invalid, and standard error says what to change",
     INTERRUPTED: "the command was interrupted (Ctrl-C, SIGTERM), and one line says what is saved",
-    UNREAD: "the reader of the output has ended, as after `| head -1`",
+    UNREAD: "the program that reads the output has ended, as after `| head -1`",
 }
 JSON = "moe_theory.json"  # key in Click's `meta` for whether the command has --json
 LONGEST_LINE = 2_000  # characters in an error message

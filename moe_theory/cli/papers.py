@@ -89,7 +89,7 @@ def _parameter(place: str, parameter: inspect.Parameter, hint: Any) -> click.Par
     if is_several or len(kinds) != 1 or kinds[0] not in (bool, *_TYPES, *_ITEMS):
         raise DeclarationError(
             f"{place}: {parameter} has a type that options cannot have. Use bool, int, float, str, Path, tuple[int, "
-            "...] or tuple[str, ...], or one of these or None."
+            "...] or tuple[str, ...], or a union of one of these with None."
         )
     kind = kinds[0]
     is_required = parameter.default is parameter.empty

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     "are done, the same command without --part writes the results.",
 )
 @click.option("--example", is_flag=True, help="Print a commented specification.")
-@json_option("the document of `sweep show`.")
+@json_option("the same document as `sweep show`.")
 def sweep(specification: Path | None, out: Path | None, dask: str | None, part: str | None, example: bool) -> None:
     """Run a parameter sweep from a TOML file.
 

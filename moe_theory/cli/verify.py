@@ -44,7 +44,7 @@ _reading_option = click.option(
     "readings",
     cls=Listed,
     metavar="NAME",
-    help="A reading of the paper, 'all', or 'quick' for one of each paper. Repeatable, or separate by commas.",
+    help="A reading, 'all', or 'quick' for one reading per paper. Repeat the option, or separate readings by commas.",
     show_default="each paper's defaults",
 )
 _replicates_option = click.option(

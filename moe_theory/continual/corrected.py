@@ -28,7 +28,7 @@ __all__ = [
 ]  # fmt: skip
 __dir__ = __all__.copy  # the names that `dir` shows, without imports
 
-Perturbation = Annotated[float, Within(low=0, open_low=True, why="without it routes are fixed")]
+Perturbation = Annotated[float, Within(low=0, open_low=True, why="without a perturbation routes are fixed")]
 
 
 @checked

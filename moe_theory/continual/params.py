@@ -36,7 +36,7 @@ GateStep = Annotated[
     constraints.LARGEST_STEP,
 ]
 Power = Annotated[
-    Real, constraints.Within(0, open_low=True, why="a distance to the power 0 measures nothing, and (6) has 1")
+    Real, constraints.Within(0, open_low=True, why="a distance to the power 0 measures nothing, and (6) has power 1")
 ]
 LeastStrength = Annotated[Scale, AtMost("max_strength", "beta_t is uniform between them")]
 

@@ -102,7 +102,7 @@ class AtMost:
     why: str
 
 
-PaddedTo = functools.partial(AtMost, why="the arrays are padded to it")  # a size in `Dims`
+PaddedTo = functools.partial(AtMost, why="arrays are padded to this size")  # a size in `Dims`
 
 
 @dataclasses.dataclass(frozen=True)
@@ -142,7 +142,7 @@ def check(params: Any, dims: Any = None) -> Values:
     for name, value in values.items():
         if value.ndim != 0:
             raise InvalidValueError(
-                f"{name} has shape {value.shape}, but a run has one setting. Call it once per cell.", argument=name
+                f"{name} has shape {value.shape}, but must be a number. Start one run per cell.", argument=name
             )
         _require(_constraints(type(params))[name], name, value.item())
         _require_representable(name, value.item(), real)

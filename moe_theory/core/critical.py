@@ -82,7 +82,7 @@ def critical_drive(
     has_none = num_experts == 2 or (num_experts == 3 and contraction == 0)
     if perturbation is None and has_none:
         raise InvalidValueError(
-            f"num_experts={num_experts} is so small that the size of the lead matters. Give perturbation.",
+            f"num_experts={num_experts} is so small that the size of the lead matters. Give it as perturbation.",
             argument="num_experts",
         )
     from scipy import optimize  # takes longer to import than the paper

@@ -51,7 +51,7 @@ def run(
             raise
         message = _MESSAGE.search(str(failure))  # of `_assert_all`
         fault = message[1] if message else str(failure).strip()
-        raise InvalidValueError(f"{fault}. Lower num_rounds to see the rounds before it.") from None
+        raise InvalidValueError(f"{fault}. Lower num_rounds to see earlier rounds.") from None
     end, records = jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 0, -1), (end, records))
     if not is_batch:
         return jax.tree.map(lambda leaf: leaf[..., 0], (end, records))

@@ -114,8 +114,8 @@ def require_one_round(rounds: Any) -> None:
     high = int(np.max(rounds))
     if low != high:
         raise InvalidValueError(
-            f"the replicates of this state are at rounds {low} to {high}, but must be at one round. Join equal "
-            "checkpoints."
+            f"the replicates of this state are at rounds {low} to {high}, but must all be at the same round. Join only "
+            "checkpoints of the same round."
         )
     if low < 0:
         raise InvalidValueError(
@@ -182,7 +182,7 @@ def can_rewrite() -> bool:
         reason = f"{type(failure).__name__}: {failure}"
     warnings.warn(
         f"moe_theory cannot rewrite programs of jax {jax.__version__} ({reason}). Results are right, but runs take "
-        f"several times longer. Use a jax below {'.'.join(map(str, _UNTESTED))}, or a later moe_theory.",
+        f"several times longer. Use a jax below {'.'.join(map(str, _UNTESTED))}, or a later version of moe_theory.",
         RuntimeWarning,
         stacklevel=2,
     )

@@ -36,6 +36,6 @@ def require_same(state: Any, digest: bytes | None) -> None:
     reference, first_digest = _BEGUN.get(id(state.round), (None, None))
     if reference is not None and reference() is state.round and first_digest != digest:
         raise InvalidValueError(
-            "the state came from another key or other replicates, so its draws would not continue. Pass those that it "
-            "came from, or use a copy: jax.tree.map(jax.numpy.copy, state)."
+            "the state was made with another key or other replicates, so its random numbers would not continue. Pass "
+            "that key and those replicates, or use a copy: jax.tree.map(jax.numpy.copy, state)."
         )

@@ -229,7 +229,7 @@ def targets_of(arrival: Any) -> Float[Array, " s"]:
     """
     if arrival.targets is None and arrival.truth is None:
         raise InvalidValueError(
-            "the arrival has neither targets nor a ground truth. In a stream, set it with arrival._replace(truth=...)."
+            "the arrival has neither targets nor a ground truth. In a stream, use arrival._replace(truth=...)."
         )
     if arrival.targets is None:
         return jnp.sum(arrival.features * arrival.truth[:, None], axis=0)

@@ -50,7 +50,7 @@ def local_devices() -> list[Any]:
         names = os.environ.get("JAX_PLATFORMS", "")
         reason = enclosed(": ", " ".join(str(failure).split()))
         raise InvalidValueError(
-            f"JAX_PLATFORMS={names}: JAX finds no such device{reason}. Unset it, or install jax[cuda12].",
+            f"JAX_PLATFORMS={names}: JAX finds no such device{reason}. Unset this variable, or install jax[cuda12].",
             argument="JAX_PLATFORMS",
         ) from None
 

@@ -46,8 +46,8 @@ class Reading:
 
 GROUP = "moe_theory.papers"
 NONE_INSTALLED = (
-    f"no paper is installed. Papers are entry points of the group {GROUP!r}, which an installed distribution has and a "
-    "source tree lacks. Run `pip install -e .` in the source tree."
+    f"no paper is installed. A paper is an entry point of the group {GROUP!r}. A source tree has no entry points until "
+    "it is installed. Run `pip install -e .` in the source tree."
 )
 
 
@@ -177,7 +177,7 @@ def declared_commands() -> dict[str, tuple[str, str]]:
         for command, place in (declaration_of(name).get("commands") or {}).items():
             owner, _ = places.setdefault(command, (name, place))
             if owner != name:
-                raise DeclarationError(f"papers {owner!r} and {name!r} share the command {command!r}. Rename one.")
+                raise DeclarationError(f"papers {owner!r} and {name!r} both have a command {command!r}. Rename one.")
     return places
 
 

@@ -66,7 +66,7 @@ def rebuilt(system: System, parts: Mapping[str, Any]) -> System:
     """Return the system with other parts. Raises: DeclarationError if that is impossible."""
     origin = _origin(system)
     if origin is None:
-        raise DeclarationError("its system is more than the paper's algorithm")
+        raise DeclarationError("its system contains more than the paper's algorithm")
     replaced = [name for name, part in origin.parts.items() if part is not origin.printed_parts[name]]
     if replaced:
         raise DeclarationError(f"its system already replaces the {' and the '.join(replaced)}")

@@ -41,7 +41,7 @@ def root_key(seed: int) -> Key[Array, ""]:
     is_whole = not isinstance(seed, bool) and jnp.issubdtype(np.asarray(seed).dtype, jnp.integer)
     if not is_whole or np.ndim(seed) > 0 or not 0 <= int(seed) < 2**32:
         raise InvalidValueError(
-            f"seed={seed!r} must be a whole number in [0, 2**32): other seeds would repeat its keys.", argument="seed"
+            f"seed={seed!r} must be a whole number in [0, 2**32): other seeds would repeat keys.", argument="seed"
         )
     require_own_jax()
     # We write the words out, because `jax.random.key` adds an offset that the environment may set.
@@ -60,8 +60,8 @@ def typed_key(key: Key[Array, ""] | UInt32[Array, " words"]) -> Key[Array, ""]:
     generator = str(jax.random.key_impl(key))
     if generator != threefry.IMPLEMENTATION:
         raise InvalidValueError(
-            f"a key of {generator} draws other numbers in other batches, unlike {threefry.IMPLEMENTATION}. Make one by "
-            "root_key(seed)."
+            f"with a key of {generator} the numbers depend on the batch, unlike with {threefry.IMPLEMENTATION}. Make a "
+            "key with root_key(seed)."
         )
     return key
 

@@ -249,8 +249,8 @@ def check_replicates(replicates: int | Sequence[int] | Int[Any, " B"], num_bytes
     most = machine_memory() // (num_bytes + BYTES_OF_NAME)
     if names > most:
         raise InvalidValueError(
-            f"replicates={replicates} must be at most {most}, because keys and states of more do not fit this "
-            "machine's memory. Lower replicates, or run one part after another.",
+            f"replicates={replicates} must be at most {most}, because keys and states of more replicates do not fit "
+            "this machine's memory. Lower replicates, or run them in several parts.",
             argument="replicates",
         )
     return np.arange(int(names), dtype=np.uint32)
@@ -262,7 +262,7 @@ def check_checkpoint(state: State | None, like: State, shape: tuple[int, ...]) -
         return
     if jax.tree.structure(state) != jax.tree.structure(like):
         raise InvalidValueError(
-            "the state does not belong to this system. Continue with the system and optimizer that it came from."
+            "the state does not belong to this system. Continue with the system and optimizer that made it."
         )
     leaves = jax.tree_util.tree_leaves_with_path(state)
     for (path, leaf), expected in zip(leaves, jax.tree.leaves(like), strict=True):
@@ -273,7 +273,7 @@ def check_checkpoint(state: State | None, like: State, shape: tuple[int, ...]) -
             raise InvalidValueError(
                 f"the state's {jax.tree_util.keystr(path, simple=True, separator='.')} has shape {jnp.shape(leaf)} and "
                 f"type {jnp.result_type(leaf)}, but this call needs {expected_shape} and {expected.dtype}. "
-                "Continue with the system, sizes, precision (jax_enable_x64) and replicates that it came from."
+                "Continue with the same system, sizes, replicates and setting of jax_enable_x64 as before."
             )
 
 
@@ -282,8 +282,8 @@ def check_system(system: System, params: Params, num_rounds: int = 0, state: Sta
     promotion = jax.config.values["jax_numpy_dtype_promotion"]
     if promotion != "standard":
         raise InvalidValueError(
-            f"jax_numpy_dtype_promotion={promotion} refuses sums of integers and reals, which systems compute. Set it "
-            "to standard.",
+            f"jax_numpy_dtype_promotion={promotion} refuses sums of integers and reals, which systems compute. Set "
+            "this option to standard.",
             argument="jax_numpy_dtype_promotion",
         )
     shapes, rounds_done = _begin_once(system.init, params)
@@ -293,16 +293,16 @@ def check_system(system: System, params: Params, num_rounds: int = 0, state: Sta
     max_rounds = getattr(shapes, "max_rounds", None)
     if max_rounds is not None and rounds_done + num_rounds > max_rounds:
         raise InvalidValueError(
-            f"num_rounds={num_rounds} after {rounds_done} rounds must be at most max_rounds={max_rounds} in all, the "
-            "size of the state's memory. Lower num_rounds or raise Dims.max_rounds.",
+            f"num_rounds={num_rounds} and the {rounds_done} rounds before must together be at most "
+            f"max_rounds={max_rounds}, the size of the state's memory. Lower num_rounds or raise Dims.max_rounds.",
             argument="num_rounds",
         )
     dtype = jnp.result_type(shapes.round)
     most = min(int(jnp.iinfo(dtype).max), 2**32 - 1)  # a key has 32 bits for the round
     if rounds_done + num_rounds > most:
         raise InvalidValueError(
-            f"num_rounds={num_rounds} after {rounds_done} rounds must be at most {most} in all, because the state's "
-            f"`round` is {dtype}. Lower num_rounds, or let `init` begin at round=jnp.int32(0).",
+            f"num_rounds={num_rounds} and the {rounds_done} rounds before must together be at most {most}, because the "
+            f"state's `round` is {dtype}. Lower num_rounds, or let `init` begin at round=jnp.int32(0).",
             argument="num_rounds",
         )
     return shapes
@@ -360,7 +360,7 @@ def require_round(shapes: Any) -> None:
         kind = "an array" if hasattr(shapes, "dtype") else f"a {shortened(type(shapes).__name__)}"
         fields = f" among {', '.join(shapes._fields)}" if hasattr(shapes, "_fields") else ""
         raise DeclarationError(
-            f"the state is {kind} without a field `round`{fields}, but the engine counts by it. {way_out}"
+            f"the state is {kind} without a field `round`{fields}, but the engine counts rounds with it. {way_out}"
         )
     count = shapes.round
     if getattr(count, "shape", None) != () or not jnp.issubdtype(count.dtype, jnp.integer):

@@ -139,7 +139,7 @@ def check_pool(num_tasks: int, num_features: int, pool: Pool) -> None:
     shapes = [jnp.shape(leaf) for leaf in pool]
     if shapes != [shape, shape, shape[:1]]:
         raise InvalidValueError(
-            f"a pool of truths {shapes[0]}, signals {shapes[1]} and clusters {shapes[2]} does not fit "
+            f"a pool with truths of shape {shapes[0]}, signals of {shapes[1]} and clusters of {shapes[2]} does not fit "
             f"num_tasks={shape[0]} and num_features={shape[1]}. Change the pool or the dims."
         )
 
@@ -160,8 +160,8 @@ def check_arrival(num_tasks: int, arrival: Any) -> None:
         bound = math.sqrt(np.finfo(dtype).max) / 10  # the sum of a hundred squares is finite too
         if largest > bound:
             raise InvalidValueError(
-                f"{name} of {largest:.3g} must be at most {bound:.2g}: {dtype} must hold the square. Scale down, or "
-                "run in float64.",
+                f"an absolute value of {largest:.3g} in {name} must be at most {bound:.2g}: {dtype} must hold the "
+                "square. Scale down, or run in float64.",
                 argument=name,
             )
 

@@ -44,7 +44,7 @@ def function_at(place: str, option: str) -> Any:
     text, _, name = place.rpartition(":")
     path = Path(text)
     if not path.is_file():
-        raise DeclarationError(f"{option} {place}: there is no file {path}. Paths are relative to this folder.")
+        raise DeclarationError(f"{option} {place}: there is no file {path}. Paths start in the current folder.")
     key = (place, path.stat().st_mtime_ns)
     if key not in _functions:
         names = vars(run_file(path, option))

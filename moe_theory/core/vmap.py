@@ -124,7 +124,7 @@ def require_whole_bytes(what: str, shapes: Any) -> None:
             name = jax.tree_util.keystr(path, simple=True, separator=".") or "value"
             raise DeclarationError(
                 f"{name} of {what} is {described_array(leaf)}, a type of less than a byte. With such types some "
-                "operations of XLA end the process. Use int8, and convert inside the step."
+                "operations of XLA crash the process. Use int8, and convert inside the step."
             )
 
 

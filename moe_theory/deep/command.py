@@ -26,13 +26,13 @@ ExpertNumbers = Annotated[
     tuple[int, ...] | None, Option("Numbers of experts to compare.", metavar="M,...", default_words=OWN)
 ]
 ClassNumbers = Annotated[
-    tuple[int, ...] | None, Option("Numbers of the classes that become tasks.", metavar="K,...", default_words=OWN)
+    tuple[int, ...] | None, Option("The classes that become tasks, by number.", metavar="K,...", default_words=OWN)
 ]
 TestImages = Annotated[int | None, Option("Number of test images.", default_words="all, or a part for ResNet-18")]
 Replicates = Annotated[
     int | None,
     Option(
-        "Seeds of each cell. With 60 or more, halves are also analysed, and runs end once all claims are decided.",
+        "Seeds of each cell. With 60 or more, claims are also tested halfway, and runs end early if all are decided.",
         default_words="12, or 32 for a small preset",
     ),
 ]
@@ -45,7 +45,7 @@ ReadingName = Annotated[
     ),
 ]
 Settings = Annotated[
-    tuple[str, ...], Option("Override a parameter, such as gate_scale=5. Repeatable.", ("--set",), metavar="NAME=VALUE")
+    tuple[str, ...], Option("Set a parameter, such as gate_scale=5. Can be repeated.", ("--set",), metavar="NAME=VALUE")
 ]
 Seed = Annotated[int | None, Option("Seed of all random numbers.", default=0)]
 OutFolder = Annotated[Path | None, Option("Folder for checkpoints and results.", default_words="runs/deep/PRESET")]
@@ -97,7 +97,7 @@ def deep(
     if only_list or (preset is None and data is None):
         return report.presets()
     if preset is None:
-        raise InvalidValueError("a run needs a preset. Name PRESET, which --list shows.", argument="preset")
+        raise InvalidValueError("a run needs a preset. Pass a name that --list shows.", argument="preset")
     plan = judging.plan(
         preset,
         data,
@@ -132,7 +132,7 @@ def _run(plan: "Plan", lines: list[str], terminal: Terminal) -> Document:
             judgement = judging.judge(plan, progress=progress, command=terminal.command)
     except KeyboardInterrupt:
         raise Interruption(
-            f"checkpoints of every run, at every {plan.every} rounds, are saved in {folder}, and the same command "
+            f"checkpoints of every run are saved in {folder} after every {plan.every} rounds, and the same command "
             "resumes from them"
         ) from None
     if plan.store is not None and plan.store.damaged:

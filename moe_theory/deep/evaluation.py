@@ -39,7 +39,7 @@ class Past(NamedTuple):
         return self.experts.shape[0]
 
 
-UNSEEN = constraints.Undefined("no task of a class has come")  # for values of each class
+UNSEEN = constraints.Undefined("no task of a class has arrived yet")  # for values of each class
 
 
 class Scores(NamedTuple):
@@ -72,7 +72,7 @@ def record(
     """Return the past with the arrival of round `time`. Its expert has evaluations `rows` (K, n) after learning."""
     if constraints.is_known(time) and int(time) > past.max_rounds:
         raise InvalidValueError(
-            f"round {int(time)} must be at most max_rounds={past.max_rounds}, the length of arrays. Raise "
+            f"round {int(time)} must be at most max_rounds={past.max_rounds}, the length of the arrays. Raise "
             "Dims.max_rounds."
         )
     place = time - 1

@@ -156,8 +156,8 @@ def verdict_warnings(summary: Summary) -> list[str]:
         return []
     few = "a single seed cannot decide claims, so there are no verdicts"
     if number > 1:
-        few = f"these are verdicts from {number} seeds, but with fewer than {MIN_REPLICATES} most stay inconclusive"
-    more = f"--replicates {MIN_REPLICATES} resumes, and analyses the claims again with a separate error."
+        few = f"the verdicts are from {number} seeds, but with fewer than {MIN_REPLICATES} seeds most stay inconclusive"
+    more = f"--replicates {MIN_REPLICATES} resumes, and tests the claims again with a separate error budget."
     return [f"WARNING: {few}. {more}"]
 
 

@@ -303,7 +303,7 @@ def _require_finite(piece: Any, num_rounds: int, cell: str, replicate: int, para
     if not np.all(is_finite):
         raise InvalidValueError(
             f"{cell}, seed {replicate}: experts diverge in round {num_rounds + int(np.argmin(is_finite)) + 1}, at "
-            f"expert_rate={float(params.expert_rate):g}. Set a smaller one, such as --set "
+            f"expert_rate={float(params.expert_rate):g}. Set smaller rates, such as --set "
             f"expert_rate={float(params.expert_rate) / 2:g} --set final_rate={float(params.final_rate) / 2:g}."
         )
 

@@ -56,7 +56,7 @@ class Summary:
 
     @property
     def deviation(self) -> float:
-        """The root of the variance. The papers call the one or the other sigma_0."""
+        """The root of the variance. Some papers write sigma_0 for the variance, some for its root."""
         return float(np.sqrt(self.variance))
 
 

@@ -405,7 +405,7 @@ def _check_round(
     if dims is None:
         _require_no_dims(state)
     elif not _has_shapes_of(dims, state):
-        raise InvalidValueError("the state was made with other dims. Pass the dims that begin received.")
+        raise InvalidValueError("the state was made with other dims. Pass the dims that `begin` received.")
     elif features_shape[1] != dims.num_samples:
         raise InvalidValueError(
             f"features has shape {features_shape}, but must have shape ({num_features}, {dims.num_samples}) because "
@@ -450,7 +450,7 @@ def _with_arrays(arrival: Arrival, dtype: Any) -> Arrival:
 
 def _require_no_dims(state: State) -> None:
     if state.refit is not None:
-        raise InvalidValueError("servers of this state hold several tasks. Pass the dims that begin received.")
+        raise InvalidValueError("servers of this state hold several tasks. Pass the dims that `begin` received.")
 
 
 def _check_total_delays(transfer_delay: Any, execution_delay: Any, params: Params, longest: int | None) -> None:

@@ -142,7 +142,7 @@ def bounded_delays(law: Law, trip: Trip, params: Params) -> Int[Array, " M"]:
     if rounds.shape != trip.uniform.shape or not jnp.issubdtype(rounds.dtype, jnp.integer):
         raise InvalidValueError(
             f"a distribution of delays returned {rounds.dtype} of shape {rounds.shape}, but must return whole rounds "
-            f"of shape {trip.uniform.shape}, one per server. Round and cast there."
+            f"of shape {trip.uniform.shape}, one per server. Round and cast the delays."
         )
     return jnp.clip(rounds.astype(jnp.int32), trip.least, trip.most)
 
@@ -150,5 +150,5 @@ def bounded_delays(law: Law, trip: Trip, params: Params) -> Int[Array, " M"]:
 def check_execution(law: Law) -> None:
     if law is delays.by_distance:
         raise InvalidValueError(
-            "by_distance is for transfers only, because execution happens at one server. Choose another distribution."
+            "by_distance is only for transfers, because execution covers no distance. Choose another distribution."
         )

@@ -103,8 +103,8 @@ def by_loads(
     """
     if is_known(loads) and np.any(loads >= len(errors)):
         raise InvalidValueError(
-            f"loads from {np.min(loads)} to {np.max(loads)} must be in 0..{len(errors) - 1}, where g is known. Raise "
-            "max_load of generalization_error.",
+            f"loads from {np.min(loads)} to {np.max(loads)} must be in 0..{len(errors) - 1}, for which `errors` has "
+            "values. Raise max_load of generalization_error.",
             argument="loads",
         )
     xp = array_namespace(errors, loads)

@@ -394,7 +394,7 @@ def explored_record(run: Run) -> int:
     index = int(np.searchsorted(run.rounds, rounds))
     if index == len(run.rounds):
         raise InvalidValueError(
-            f"T1 = {rounds} must be within the run, which ends at {run.rounds[-1]}. Run for longer."
+            f"T1 = {rounds} must be within the run, which ends at round {run.rounds[-1]}. Use a longer run."
         )
     return index
 

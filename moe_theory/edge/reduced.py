@@ -78,8 +78,8 @@ def system(
     check_policy(policy)
     if dims.slots_per_server > 1:
         raise InvalidValueError(
-            f"max_capacity={dims.max_capacity} and when_busy={dims.when_busy!r} must be 1 and 'drop', because a server "
-            "of the reduced model holds one task. Change Dims.",
+            f"max_capacity={dims.max_capacity} must be 1 and when_busy={dims.when_busy!r} must be 'drop', because a "
+            "server of the reduced model holds one task. Change Dims.",
             argument="max_capacity",
         )
     full_system = algorithm.system(dims, policy, transfer=transfer, execution=execution)

@@ -338,7 +338,7 @@ def _check_numbers(setting: Setting) -> None:
         require(Probability, training_error=setting.training_error)
     if setting.code_bits is not None and (setting.training_error is None or setting.code_bits < 0):
         raise InvalidValueError(
-            f"code_bits={setting.code_bits} must be at least 0 and needs training_error too. Change one of them.",
+            f"code_bits={setting.code_bits} must be at least 0 and needs training_error. Change one of the two.",
             argument="code_bits",
         )
 
@@ -348,8 +348,8 @@ def _check_classes(setting: Setting) -> None:
         raise unknown_name("router", setting.router, ROUTERS)
     if setting.num_weights is not None and (setting.expert_widths or setting.router != LINEAR):
         raise InvalidValueError(
-            "num_weights is for a classifier of which nothing else is known: it excludes expert_widths and a router. "
-            "Leave out num_weights or both of these.",
+            "num_weights is for a classifier of which nothing else is known, so it excludes expert_widths and a "
+            "router. Leave out num_weights, or leave out expert_widths and the router.",
             argument="num_weights",
         )
     with np.errstate(over="ignore"):

@@ -12,16 +12,16 @@ NumSamples = Annotated[
 ]
 NumFeatures = Annotated[int, Option("d, entries of an input.", ("--features", "--num-features"))]
 ExpertNorm = Annotated[
-    float, Option("B: |w| <= B for each linear expert, and the Frobenius norm of each layer of expert networks.")
+    float, Option("B, a bound on |w| of a linear expert and on the Frobenius norm of a layer of expert networks.")
 ]
 RouterNorm = Annotated[
     float,
     Option(
-        "W: |v| <= W for each row of a linear router or of a network's last layer. It is the Frobenius norm of the "
-        "network's other layers."
+        "W, a bound on |v| for each row v of a linear router or of a network's last layer, and on the Frobenius norm "
+        "of each other layer."
     ),
 ]
-FeatureNorm = Annotated[float, Option("c: |x| <= c for each input.")]
+FeatureNorm = Annotated[float, Option("c, a bound on |x| for each input.")]
 Lipschitz = Annotated[
     float, Option("C, Lipschitz constant of the loss, such as 0.5 for the ramp loss clip((1 - y f)/2, 0, 1).")
 ]

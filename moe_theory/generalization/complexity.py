@@ -113,14 +113,14 @@ def natarajan(
         labels = "gates" if are_labels_gates else "masks"
         way_out = "" if are_labels_gates else ", or num_active = num_experts"
         raise InvalidValueError(
-            f"reading={reading!r} gives router='free' no finite d_N: it can give any {labels} to any number of inputs. "
-            f"Choose a smaller class of routers{way_out}.",
+            f"with reading={reading!r} the d_N of router='free' is infinite: such a router can give any {labels} to "
+            f"any number of inputs. Choose a smaller class of routers{way_out}.",
             argument="reading",
         )
     if router == "network":
         if num_parameters is None:
             raise InvalidValueError(
-                "num_parameters must be set for router='network', because Lemma 2 depends on it. Set it.",
+                "num_parameters must be set for router='network', because Lemma 2 depends on it. Pass a number.",
                 argument="num_parameters",
             )
         require(Count, num_parameters=num_parameters)

@@ -131,7 +131,7 @@ def cells_complexity(num_experts: Size, num_samples: Size) -> float:
     """Return the exact R_m(F|a) of experts +1 and -1 in T cells, each of which has probability 1/T.
 
     The supremum is (1/m) sum_j |S_j|, where S_j is a sum of n_j signs and n_j ~ Binomial(m, 1/T). So its mean is (T/m)
-    E[|S_n|]. E|S_n| = n binom(n - 1, floor((n - 1)/2)) / 2^(n - 1) is equal for n = 2j and 2j - 1.
+    E[|S_n|]. Here E|S_n| = n binom(n - 1, floor((n - 1)/2)) / 2^(n - 1), which is the same for n = 2j - 1 and n = 2j.
 
     Source: replaces Eqs. (29) to (32) for a given router.
     """

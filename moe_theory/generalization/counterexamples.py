@@ -57,7 +57,7 @@ def fixed_router(
     require(Count, num_samples=num_samples, num_draws=num_draws)
     if np.ndim(delta):
         raise InvalidValueError(
-            f"delta={delta} must be one number, because a frequency is compared with it. Pass one.", argument="delta"
+            f"delta={delta} must be a single number to compare a frequency with. Pass a float.", argument="delta"
         )
     require(OpenProbability, delta=delta)
     from moe_theory.verification.intervals import clopper_pearson  # takes a second to import

@@ -40,8 +40,8 @@ HYPOTHESES = {
     calculator.LOSS: "the loss of a sample is in [0, 1]. For other losses no number here holds",
     calculator.SAMPLES: "the m samples are independent and from one distribution. Tokens of a text and frames of a "
     "film are not, so for them no number here holds",
-    calculator.LIPSCHITZ: "the loss is {lipschitz:g}-Lipschitz in the model's output, as the ramp loss is and the "
-    "error is not",
+    calculator.LIPSCHITZ: "the loss is {lipschitz:g}-Lipschitz in the model's output, like the ramp loss and "
+    "unlike the error",
     calculator.OUTPUT: "the model has one real output",
     calculator.NORMS: "inputs have |x| <= {feature_norm:g}, and norms of weights, sizes and d_N were fixed before the "
     "samples were seen. Norms of a trained model need a union bound over all norms that it might have had",
@@ -67,7 +67,7 @@ EXPERTS = {  # in words. `{...}` are fields of the setting
     calculator.NETWORK: "networks of hidden layers {expert_widths}, Frobenius norms of {expert_norm:g} each",
 }
 ROUTERS = {calculator.FIXED: "fixed before the samples are seen", calculator.LINEAR: "linear, |v| <= {router_norm:g}"}
-LACKING = "no bound here applies to such experts and routers. They would need norms of both, or the number of weights"
+LACKING = "no bound here applies to such experts and routers. Bounds need the norms of both, or the number of weights"
 
 
 def document(setting: Setting, bounds: Sequence[EvaluatedBound], notes: Sequence[str] = ()) -> Document:

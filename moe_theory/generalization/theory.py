@@ -146,7 +146,7 @@ def lemma_3(num_samples: Counts, feature_norm: Amounts, operator_norms: Norms, r
     rows = np.asarray(row_norms, float)
     if operators.shape != rows.shape or operators.ndim != 1 or not operators.size:
         raise InvalidValueError(
-            f"operator_norms has {operators.size} entries, but row_norms has {rows.size}. Pass one of each per layer.",
+            f"operator_norms has {operators.size} entries, but row_norms has {rows.size}. Pass one entry per layer.",
             argument="row_norms",
         )
     capacity = np.prod(operators) * np.sum((rows / operators) ** (2 / 3)) ** 1.5

@@ -15,8 +15,8 @@ ALL = "all"  # policies
 PolicyName = Annotated[
     str,
     Option(
-        "Policy that chooses the weights: tanbr, nucb, uniform, average, mix, best-expert, gradient, or 'all', which "
-        "serves the same slots with each.",
+        "Policy that chooses the weights: tanbr, nucb, uniform, average, mix, best-expert, gradient, or 'all' to serve "
+        "the same slots with each policy.",
         metavar="NAME",
     ),
 ]

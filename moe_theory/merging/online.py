@@ -237,7 +237,7 @@ def params_for(policy: str, num_experts: int, reading: Reading | None = None, ma
     active = num_experts if max_active is None else max_active
     constraints.require(constraints.Count, max_active=active)
     values = {"max_active": active, "num_experts": num_experts}
-    constraints.require_ordered(values, "max_active", "num_experts", "there are no more to merge")
+    constraints.require_ordered(values, "max_active", "num_experts", "a merge cannot use more experts than exist")
     paper_reading = reading or READINGS["random-split"]
     return paper_reading.params(max_active=active, **policies.TUNED.get(policy, {}))
 

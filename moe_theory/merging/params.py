@@ -52,7 +52,7 @@ RANDOM_POINT = 2
 Rule = Annotated[Int[Scalar, ""], OneOf((0, 1, 2))]
 Share = Annotated[Real, Within(0, 1, open_low=True)]
 Constant = Annotated[Real, Within(1e-6, 1e4, why="(2) has squares of these constants, (4) adds them to rewards")]
-Regularization = Annotated[Real, Within(1e-6, 1e6, why="gradient steps and widths are of its size and of its inverse")]
+Regularization = Annotated[Real, Within(1e-6, 1e6, why="gradient steps are of its size, and widths of its inverse")]
 Noise = Annotated[Scale, Within(high=1e7, why="rewards are in [0, 1], and float32 loses them in larger noise")]
 Ratio = Annotated[Real, Within(0, 1, open_low=True, open_high=True)]
 
@@ -105,7 +105,7 @@ class Params(NamedTuple):
     """
 
     num_experts: Annotated[Int[Scalar, ""], Whole(2), PaddedTo("max_experts")] = 8  # K
-    max_active: Annotated[Count, AtMost("num_experts", "a merge is of B of the K experts (1b)")] = 8  # B
+    max_active: Annotated[Count, AtMost("num_experts", "a merge combines B of the K experts (1b)")] = 8  # B
     smoothness: Constant = 1.0  # nu_1 of Assumption 1
     smoothness_ratio: Ratio = 0.9  # rho of Assumption 1
     split_constant: Constant = 1.0  # C of the threshold (2)

@@ -32,13 +32,13 @@ def merge(experts: PyTree | Sequence[PyTree], weights: Float[Numbers, " K"]) -> 
     if isinstance(experts, list):
         kinds = {jax.tree.structure(expert) for expert in experts}
         if len(kinds) > 1:
-            raise InvalidValueError("experts must have parameters of one structure. Merge experts of one architecture.")
+            raise InvalidValueError("experts must have one structure. Merge only experts of the same architecture.")
         experts = jax.tree.map(lambda *leaves: jnp.stack(leaves), *experts)
     for leaf in jax.tree.leaves(experts):
         if jnp.shape(leaf)[:1] != jnp.shape(weights):
             raise InvalidValueError(
-                f"parameters have shape {jnp.shape(leaf)}, but their first axis must have one expert per weight, "
-                f"{jnp.shape(weights)}. Change experts or weights."
+                f"parameters have shape {jnp.shape(leaf)}, but their first axis must have one entry per weight, and "
+                f"weights have shape {jnp.shape(weights)}. Change experts or weights."
             )
     return jax.tree.map(lambda leaf: jnp.tensordot(weights, leaf, axes=1), experts)
 
@@ -62,8 +62,8 @@ def weighted_sum(
     shapes = {np.shape(part) for part in parts}
     if len(shapes) != 1 or len(parts) != len(weights):
         raise InvalidValueError(
-            f"{len(parts)} arrays of shapes {sorted(shapes)} must have one shape, with one array for each of the "
-            f"{len(weights)} weights. Change the arrays or weights."
+            f"{len(parts)} arrays of shapes {sorted(shapes)} must all have the same shape, and there must be one array "
+            f"for each of the {len(weights)} weights. Change the arrays or weights."
         )
     total = np.zeros(np.shape(parts[0]), np.float32)
     for part, weight in zip(parts, weights, strict=True):

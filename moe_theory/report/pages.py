@@ -104,7 +104,7 @@ def merged(reports: Sequence[Report], names: Sequence[str]) -> Report:
             if value != value_of_report:
                 raise DamagedError(
                     f"{names[0]} has {field}={value} and {name} has {field}={value_of_report}, so a selection of their "
-                    "verdicts would have no known error. Make separate reports, or rerun one of them."
+                    "verdicts would have no known error probability. Make separate reports, or rerun one of them."
                 )
     if len(reports) == 1:
         return first
@@ -157,7 +157,7 @@ def _read(path: Path) -> Report:
     schema = document.get("schema")
     if schema != SCHEMA:
         raise DamagedError(
-            f"{path} has schema {shortened(schema)} and not this version's {SCHEMA!r}. Rerun the command that wrote it."
+            f"{path} has schema {shortened(schema)}, but this version has {SCHEMA!r}. Rerun the command that wrote it."
         )
     try:
         return Report.from_json(document)

@@ -152,7 +152,7 @@ def _reading_of(paper: str, name: str | None, settings: Mapping[str, Any] | None
         if name is not None or settings:
             subject = "settings are" if name is None else f"reading={name!r} is"
             raise InvalidValueError(
-                f"{subject} of one paper, but {OVERVIEW} shows each under its first default. Leave it out."
+                f"{subject} of one paper, but {OVERVIEW} shows each under its first default. Name the paper."
             )
         return overview.FIRST_DEFAULTS
     if name in SPECIAL_NAMES:

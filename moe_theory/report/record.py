@@ -45,8 +45,8 @@ def write(record: PaperRecord) -> None:
         paper = kept_at(record.path).paper
         if paper != record.paper:
             raise DamagedError(
-                f"{record.path} is the record of {paper}, so the record of {record.paper} has no place. Every paper "
-                "needs its own folder. Move the module of its PAPER into one."
+                f"{record.path} is the record of {paper}, so the record of {record.paper} cannot be written there. "
+                "Every paper needs its own folder. Move the module that defines PAPER into a new folder."
             )
     write_whole(prepare_folder(record.path.parent) / record.path.name, record.text)
 
@@ -107,8 +107,8 @@ def own(*folders: Path) -> Recorded:
     (paper,) = papers
     if paper not in paper_names():
         raise DamagedError(
-            f"{folder} has verdicts on {paper}, which is not installed, so its record has no place. Register its PAPER "
-            "by an entry point, as `moe-theory new paper NAME` does."
+            f"{folder} has verdicts on {paper}, which is not installed, so its record has no folder. Register its "
+            "PAPER by an entry point, as `moe-theory new paper NAME` does."
         )
     undeclared = {verdict.claim for verdict in report.verdicts} - {claim.id for claim in select_claims([paper])}
     if undeclared:
@@ -142,12 +142,12 @@ def own(*folders: Path) -> Recorded:
 def of_other_data(folders: Sequence[Path]) -> PaperRecord:
     """Return a paper's record for another data set. The runs in these folders must cover every claim."""
     if not folders:
-        raise InvalidValueError("there is no run on other data. Name its folder.", argument="folders")
+        raise InvalidValueError("no run on other data is named. Name the folder of a run.", argument="folders")
     report = read_printed(folders)
     pairs = {(verdict.paper, verdict.data) for verdict in report.verdicts}
     if len(pairs) != 1:
         names = ", ".join(sorted(f"{paper} on {data}" for paper, data in pairs)) or "nothing"
-        raise DamagedError(f"these folders have verdicts on {names}, but all must be on one paper and one data set.")
+        raise DamagedError(f"these folders have verdicts on {names}, but all must be on the same paper and data set.")
     ((paper, data),) = pairs
     missing = {claim.id for claim in select_claims([paper])} - {verdict.claim for verdict in report.verdicts}
     if missing:

@@ -116,7 +116,7 @@ def _file_source(path: Path) -> Code:
     try:
         data = path.read_bytes()
     except OSError as failure:
-        raise InvalidValueError(f"{path} cannot be read ({failure.strerror or failure}). Move it.") from None
+        raise InvalidValueError(f"{path} cannot be read ({failure.strerror or failure}). Move it away.") from None
     text = data.decode(errors="replace")
     imports = set(_LITERAL.findall(text))
     for module, names in _IMPORT.findall(text):

@@ -137,7 +137,7 @@ class Digests:
             options = getattr(getattr(value, "_jit_info", None), "compiler_options_kvs", None)
             return "wrapper", kind, value.__wrapped__, options
         if kind is object:
-            raise InvalidValueError("an object() has no attributes, and so no key. Pass a number or a text.")
+            raise InvalidValueError("an object() has no attributes to make a key of. Pass a number or a text.")
         return None
 
     def _reach(self, module: str) -> str:

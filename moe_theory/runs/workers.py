@@ -36,7 +36,7 @@ class WorkerPool:
         there = future.result()
         different = difference(there, local, CODE)
         if different:
-            raise InvalidValueError(f"the workers of {self.description} have {different}. Install the same there.")
+            raise InvalidValueError(f"the workers of {self.description} have {different}. Install the same versions.")
         return there
 
 

@@ -92,8 +92,8 @@ class SweepPlan:
         count = len(sweep.grid) * math.ceil(sweep.replicates / width)
         if count > MAX_CHUNKS:
             raise InvalidValueError(
-                f"{count} chunks of {width} replicates are more than {MAX_CHUNKS}. Set chunk_width to "
-                f"{width * math.ceil(count / MAX_CHUNKS)} or more, or split the sweep."
+                f"{count} chunks of {width} replicates are too many: at most {MAX_CHUNKS} are allowed. Set chunk_width "
+                f"to {width * math.ceil(count / MAX_CHUNKS)} or more, or split the sweep."
             )
         self.by_cell: list[list[PlannedChunk]] = []  # sorted by replicates
         for index, cell in enumerate(sweep.grid.cells):

@@ -220,7 +220,7 @@ class Results:
         coverage = self.coverage
         return MissingError(
             f"{self.store.folder}: {coverage.chunks} of {coverage.of_chunks} chunks exist{enclosed(' (', words, ')')}. "
-            "Rerun the same `moe-theory sweep` command to compute the others, or accept missing ones by partial=True."
+            "Rerun the same `moe-theory sweep` command to compute the others, or pass partial=True to do without them."
         )
 
 

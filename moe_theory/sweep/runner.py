@@ -152,7 +152,7 @@ def read_manifest(folder: Path) -> Manifest:
         return Manifest(document["specification"], document["fingerprint"])
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as failure:
         reason = getattr(failure, "strerror", None) or failure
-        raise InvalidValueError(f"{path} cannot be read ({reason}). Rerun the sweep. It reuses chunks.") from None
+        raise InvalidValueError(f"{path} cannot be read ({reason}). Rerun the sweep, which reuses chunks.") from None
 
 
 def write_manifest(folder: Path, manifest: Manifest, is_part: bool) -> None:
@@ -161,7 +161,7 @@ def write_manifest(folder: Path, manifest: Manifest, is_part: bool) -> None:
         existing = read_manifest(folder)
         if existing.specification == manifest.specification and existing.fingerprint != manifest.fingerprint:
             raise InvalidValueError(
-                f"{folder} has parts from another machine or other code: this one has "
+                f"{folder} has parts from another machine or other code: here the sweep has "
                 f"{difference(manifest.fingerprint, existing.fingerprint)}. Run all parts on machines of the same kind."
             )
     document = {"schema": SCHEMA, **manifest._asdict()}

@@ -180,7 +180,7 @@ class Specification:
             checked(_DISTINCT, rows, axis.name)
         num_cells = math.prod(axis.num_values for axis in axes)
         if num_cells > MOST_CELLS:
-            raise DeclarationError(f"the axes span {shortened(num_cells)} cells, above {MOST_CELLS}. Shorten axes.")
+            raise DeclarationError(f"the axes span {shortened(num_cells)} cells, more than {MOST_CELLS}. Shorten axes.")
         stride = self.record_every
         if stride is None:
             stride = math.ceil(self.rounds / RECORDS)
@@ -195,7 +195,7 @@ class Specification:
         fields["observables"] = tuple(self.observables or kind.default_observables)
         for name, quantity in kind.quantities(fields["observables"]).items():
             if name in {*self._labels, *self.zips}:
-                raise DeclarationError(f"{quantity.name} has a name that the results use otherwise. Rename it.")
+                raise DeclarationError(f"{quantity.name} is a name that the results already use. Rename it.")
         if self.reading is not None:
             fields[READING] = checked(vocabulary.fixed[READING][READING], self.reading, READING)
         elif READING not in names:
@@ -217,12 +217,12 @@ class Specification:
                 "letters, digits and underscores."
             )
         if name in {*self._labels, *kind.observables, *closed_forms}:
-            raise DeclarationError(f"the zip {name} has a name that the results use otherwise. Rename it.")
+            raise DeclarationError(f"the zip {name} has a name that the results already use. Rename it.")
         lengths = [f"{member} has {len(values)} values" for member, values in columns.items()]
         if len(set(map(len, columns.values()))) != 1:
             raise DeclarationError(
-                f"the zip {name} needs names that vary together, but {', '.join(lengths) or 'has none'}. Give lists of "
-                "equal length."
+                f"the zip {name} needs lists of equal length, but {', '.join(lengths) or 'has no list'}. Change the "
+                "lists."
             )
 
 

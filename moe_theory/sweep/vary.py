@@ -90,7 +90,7 @@ def _values(name: str, column: Sequence[Any], params: Params) -> list[Any]:
     num_distinct = len(set(map(repr, rounded.ravel().tolist())))  # as texts nan equals nan
     if array.ndim != 1 or array.size == 0 or num_distinct < array.size:
         raise InvalidValueError(
-            f"{name}={column!r} must be a list of values that are different in {rounded.dtype}. Change {name}.",
+            f"{name}={column!r} must be a list of values that differ in {rounded.dtype}. Change {name}.",
             argument=name,
         )
     return array.tolist()
@@ -104,5 +104,5 @@ def _arrays(records: PyTree) -> dict[str, Shaped[np.ndarray, "R ... B"]]:
             name += "_"
         arrays[name] = np.asarray(leaf)
     if not arrays:
-        raise InvalidValueError("observe returns no array. Return an array, or several by name.", argument="observe")
+        raise InvalidValueError("observe returns no array. Return an array or a dict of arrays.", argument="observe")
     return arrays

@@ -98,7 +98,7 @@ def challenge(
     matches = every_named(statement)
     if len(matches) > 1:
         names = ", ".join(match.name for match in matches[:5])
-        raise InvalidValueError(f"{statement!r} names {len(matches)} statements, such as {names}. Name one.")
+        raise InvalidValueError(f"{statement!r} names {len(matches)} statements, such as {names}. Name only one.")
     (chosen_statement,) = matches
     claims = [registered()[id] for id in deciding(chosen_statement)]
     axes = axes_of(chosen_statement)
@@ -165,7 +165,7 @@ def search_each(
             store.put({key: text.encode()}, label=statement.name)
     if store is not None:
         for reason in store.damaged.values():
-            _LOG.warning("%s. It was searched again.", reason)
+            _LOG.warning("%s. The search was repeated.", reason)
     return searches
 
 

@@ -116,7 +116,7 @@ class Experiment(Shown):
             values.append((axis.name, choice))
         built = _build(self.of, tuple(values))
         if built.name != self.name:
-            raise DeclarationError(f"experiment {self.name}: its of=... builds one called {built.name}. Change `of`.")
+            raise DeclarationError(f"experiment {self.name}: `of` builds the experiment {built.name}. Change `of`.")
         return built
 
     def over(self, axis: str | Mapping[str, float] | Sequence[str], *values: Any) -> "Selection":
@@ -149,7 +149,7 @@ class Experiment(Shown):
             also = "" if is_alike else ", and they also differ in other parameters"
             raise DeclarationError(
                 f"experiment {self.name}: {len(cells)} cells set {axis} to {', '.join(map(str, wanted_values))}{also}. "
-                f"Each value must select one cell. Name the cells and their x values: over({{{example}}})."
+                f"Each value must select a single cell. Name the cells and their x values: over({{{example}}})."
             )
         return Selection(self, cells, labels=cells, abscissa=tuple(map(float, wanted_values)))
 
@@ -308,8 +308,8 @@ def require_replicates_last(
         name = getattr(function, "__name__", "the function")
         origin = "" if cell is None else f" of {shortened(cell)}"
         raise DeclarationError(
-            f"{name} returned shape {shape} for {count} replicates{origin}. Replicates come last, (B,) or (V, B). "
-            f"Return one number per replicate, ({count},), or V components, (V, {count})."
+            f"{name} returned shape {shape} for {count} replicates{origin}. The last axis is for replicates. Return "
+            f"shape ({count},) for one number per replicate, or (V, {count}) for V components."
         )
 
 

@@ -43,7 +43,7 @@ class Samples(NamedTuple):
             return self
         if earlier.observed.shape[1] != self.observed.shape[1]:
             raise DeclarationError(
-                f"observe returned {self.observed.shape[1]} components, but {earlier.observed.shape[1]} before"
+                f"observe returned {self.observed.shape[1]} components, but earlier {earlier.observed.shape[1]}"
             )
         pairs: Any = zip(earlier, self, strict=True)
         parts: Any = (None if now is None else np.concatenate([before, now]) for before, now in pairs)
@@ -513,7 +513,7 @@ def limit_rate(
 def _side(**sides: Any) -> tuple[Side, Any]:
     named_sides = [(side, value) for side, value in sides.items() if value is not None]
     if len(named_sides) != 1:
-        raise DeclarationError(f"name exactly one of {', '.join(sides)}, not {len(named_sides)}.")
+        raise DeclarationError(f"exactly one of {', '.join(sides)} must be given, not {len(named_sides)}.")
     return named_sides[0]  # pyright: ignore[reportReturnType]
 
 

@@ -104,7 +104,7 @@ def collect(claim: Claim, runs: Runs, num_replicates: int) -> Samples:
     for field, name, function in criterion.further_samples():
         parts[field] = None if function is None else _broadcast(claim, name, function(runs), target)
     if criterion.is_of_events and not np.all((observed == 0) | (observed == 1)):
-        raise DeclarationError("observe returned values other than True and False, but a probability is of events")
+        raise DeclarationError("observe returned values other than True and False, but a probability needs events")
     return Samples(observed, **parts)
 
 
@@ -200,7 +200,7 @@ def _broadcast(claim: Claim, name: str, values: Any, target: np.ndarray) -> np.n
         if claim.function is not None:  # the message shows shapes of the function itself
             shape = shape[::-1]
             expected = expected[::-1]
-            hint = ". Replicates come last, (B,) or (V, B)"
+            hint = ". The last axis must be for replicates, as in (B,) or (V, B)"
         raise DeclarationError(f"{name} returned shape {shape}, which does not broadcast to {expected}{hint}") from None
     return _finite(name, array)
 

@@ -199,7 +199,7 @@ def _axis(name: str, text: str, claim: Claim, reading: ReadingLike) -> Axis:
     parse = free[name].parsed if name in free else functools.partial(typed, name, defaults=reading.params())
     values: list[Any] = list(dict.fromkeys(parse(part.strip()) for part in text.split(",")))
     if len(values) < 2:
-        raise InvalidValueError(f"--over {name}={text}: an axis needs at least two different values. Add one.")
+        raise InvalidValueError(f"--over {name}={text}: an axis needs at least two different values. Add a value.")
     if isinstance(values[0], str):
         return Axis(name, tuple(values))
     if not all(map(math.isfinite, values)):

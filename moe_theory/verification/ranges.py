@@ -54,7 +54,7 @@ def range_of(value: Any) -> Range | None:
 def _with_range(declared: Range) -> Callable[[F], F]:
     def decorate(function: F) -> F:
         if hasattr(function, CLAIMED):
-            raise DeclarationError(f"{function.__name__} is already a claim. Declare its range below the claim.")
+            raise DeclarationError(f"{function.__name__} is already a claim. Put its range below `.claim(...)`.")
         setattr(function, _RANGE, declared)
         return function
 

@@ -46,7 +46,7 @@ class _Ranged:
         low, high = self.ends
         if not (math.isfinite(low) and math.isfinite(high) and low < high):
             raise DeclarationError(
-                f"free {self.name}: its lower end {shown(low)} must be below its upper end {shown(high)}. Change one."
+                f"free {self.name}: its lower end {shown(low)} must be below its upper end {shown(high)}. Move an end."
             )
 
     def at(self, place: float) -> Number:
@@ -201,7 +201,7 @@ class Choice:
 
     def check(self) -> None:
         if len(self.choices) < 2:
-            raise DeclarationError(f"free {self.name}: a choice needs at least two labels. Add one.")
+            raise DeclarationError(f"free {self.name}: a choice needs at least two labels. Add a label.")
         for label in self.choices:
             if "," in label or "=" in label:
                 raise DeclarationError(f"free {self.name}: --set cannot name {label!r}. Leave out commas and =.")

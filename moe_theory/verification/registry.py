@@ -65,7 +65,7 @@ def select_claims(patterns: Sequence[str] = ("*",)) -> list[Claim]:
                 reason = " ".join((statement.untestable or statement.undecided or "no claim tests it.").split())
                 raise InvalidValueError(
                     f"{statement.name} has no deciding test: {reason} Read `moe-theory why {statement.name}`, or name "
-                    "another."
+                    "another statement."
                 )
             tiers = {tier_of(claim) for claim in claims()}
             names = [statement.name for statement in declared()]
@@ -100,7 +100,7 @@ def load_claims(path: Path) -> list[str]:
         if not _paper_of(claim.paper).readings:
             raise DeclarationError(
                 f"--module {path}: claim {claim.id} belongs to paper={claim.paper!r}, which has no readings. Name one "
-                f"of {', '.join(paper_names())}, or set PAPER = moe_theory.Paper({claim.paper!r}, ...) in the file."
+                f"of the papers {', '.join(paper_names())}, or set PAPER = moe_theory.Paper({claim.paper!r}, ...)."
             )
     return [claim.id for claim in new_claims]
 

@@ -59,8 +59,8 @@ def remote_pool(
         if module_claims and study.experiment.measured is None:
             raise InvalidValueError(
                 f"{module_claims[0]} is in your own file, but remote workers import only installed papers. Leave out "
-                "--dask (executor), or install the file as a paper, with an entry point in the group "
-                "moe_theory.papers."
+                "--dask (in Python: the argument dask or executor), or install the file as a paper, with an entry "
+                "point in the group moe_theory.papers."
             )
     return pool_of(executor, dask)
 

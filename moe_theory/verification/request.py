@@ -81,8 +81,8 @@ def check_request(
     """Return a request's studies before anything runs. Arguments and errors are as in `verify`."""
     if replicates is not None and (not isinstance(replicates, (int, np.integer)) or replicates < MIN_REPLICATES):
         raise InvalidValueError(
-            f"replicates={replicates} must be a whole number of at least {MIN_REPLICATES}, because an interval of a "
-            "mean from fewer cannot be trusted. Raise replicates.",
+            f"replicates={replicates} must be a whole number of at least {MIN_REPLICATES}, because an interval for a "
+            "mean from fewer replicates cannot be trusted. Raise replicates.",
             argument="replicates",
         )
     if error is not None and not 0 < error < 1:
@@ -165,7 +165,7 @@ def require_one(pattern: str, claims: Sequence[Claim]) -> Claim:
         ids = ", ".join(claim.id for claim in claims[:MOST_NAMED])
         if len(claims) > MOST_NAMED:
             ids += ", ..."
-        raise InvalidValueError(f"{pattern!r} names {len(claims)} claims, but must name one. Choose one of {ids}.")
+        raise InvalidValueError(f"{pattern!r} names {len(claims)} claims, but must name only one. Choose from {ids}.")
     return claims[0]
 
 

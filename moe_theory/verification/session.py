@@ -329,7 +329,7 @@ class StudyMonitor:
     def _part_end(self) -> int:
         if not self._bytes_per_replicate:
             return self._target
-        # A part is the first sample, doubled as often as PART_BYTES allows.
+        # The number of replicates in the first sample is doubled as long as their runs fit into PART_BYTES.
         first_size = self.study.looks[0]
         num_first_samples = int(PART_BYTES / (self._bytes_per_replicate * first_size))  # that fit
         doublings = max(num_first_samples.bit_length() - 1, 0)

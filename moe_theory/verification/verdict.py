@@ -282,8 +282,8 @@ class Proof(JsonRecord):
             mark, _, words = part.partition(": ")
             if mark not in marked or marked[mark]:  # unknown, or used before
                 raise DeclarationError(
-                    f"{path}: {shortened(part)} must begin with one of {', '.join(marked)} and a colon. Each of these "
-                    "begins one paragraph at the docstring's end."
+                    f"{path}: {shortened(part)} must begin with a label and a colon. The labels are "
+                    f"{', '.join(marked)}. Each label begins one paragraph at the end of the docstring."
                 )
             marked[mark] = words
         robust, objection, caveat = marked.values()
@@ -298,8 +298,8 @@ def source_of(path: str) -> str:
     package, _, place = path.partition(":")
     if not package:
         raise DeclarationError(
-            f"{place} is not in a package, because the module that names it is not. Make the module the __init__.py of "
-            "a folder with this file, and pass module=__name__ to `statement`."
+            f"{place} is not in a package, because the module that names this file is in none. Make the module the "
+            "__init__.py of the file's folder, and pass module=__name__ to `statement`."
         )
     loaded = sys.modules.get(package)
     spec = find_spec(package) if loaded is None else loaded.__spec__

@@ -19,8 +19,8 @@ def run(capsys, *arguments):
 
 def test_a_name_that_is_no_paper_s_is_refused_in_a_line(inside, capsys):
     for name, way_out in (
-        ("Queues", "all lower-case"),
-        ("my-paper", "all lower-case"),
+        ("Queues", "39 lower-case letters"),
+        ("my-paper", "39 lower-case letters"),
         ("class", "Choose another"),
         ("", "Choose another"),
         ("continual", "Try mycontinual"),

@@ -145,7 +145,7 @@ def test_parts_that_do_not_fit_are_refused_before_anything_is_compiled():
     for words, parts in {
         "the router returned scores of shape (2,), not one per expert: (4,)": {"router": short},
         "the fit returned changes of shape (8,), not one per model: (1, 8)": {"fit": flat},
-        "a pool of truths (2, 8)": {"stream": other_pool},
+        "a pool with truths of shape (2, 8)": {"stream": other_pool},
         "a tuple of length 3: (pool, arrival, perturbation)": {"stream": alone},
         "neither targets nor": {"stream": of_nothing},
     }.items():

@@ -276,9 +276,9 @@ def test_a_paper_brings_a_command(outside, tmp_path):
 
 
 def test_a_command_s_name_is_taken_once(outside):
-    for name, other in (("why", "that moe-theory itself has"), ("bound", "papers 'generalization' and 'queues'")):
+    for name, other in (("why", "moe-theory itself has a command"), ("bound", "papers 'generalization' and 'queues'")):
         (_, said, _), *_ = outside(f'{{"{name}": "queues_loads:loads"}}')
-        assert re.fullmatch(f"moe-theory: .*{other}.* Rename (it|one).\n", said)
+        assert re.fullmatch(f"moe-theory: .*{other}.* Rename (the paper's|one).\n", said)
 
 
 @pytest.mark.parametrize("paper", paper_names())

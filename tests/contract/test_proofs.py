@@ -130,7 +130,7 @@ def test_proof_of_a_misspelt_caveat(written):
         ("Caveat: one.\n\nCaveat: two.", "Caveat: two."),
         ("Robust: all.\n\nAn argument that goes on.", "An argument that goes on."),
     ):
-        with pytest.raises(DeclarationError, match=f"'{re.escape(begun)}' must begin with one of Robust, Objection"):
+        with pytest.raises(DeclarationError, match=f"'{re.escape(begun)}' must begin with a label .* Robust, Obj"):
             verdict.Proof.of(written(f'"""A title.\n\nAn argument.\n\n{end}\n"""\n'))
 
 

@@ -126,7 +126,7 @@ def test_rounds_that_a_type_cannot_count_are_refused_beforehand(dtype: Any) -> N
         lambda: mt.simulate(kept, ROOT, 1, 4, state=begun),
         lambda: mt.simulate(kept, ROOT, 1, most + 1),
     ):
-        assert f"must be at most {most} in all" in str(refusal(InvalidValueError, run))
+        assert f"must together be at most {most}, because" in str(refusal(InvalidValueError, run))
 
 
 STARTS = {

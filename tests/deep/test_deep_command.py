@@ -40,7 +40,7 @@ def test_a_preset_is_run_shown_written_and_resumed(tiny, tmp_path, ran):
     assert "deep.figure-5." in text
     assert "balanced on digits" in text
     assert "WARNING: nothing can be terminated in M = 4 in 4 rounds" in text
-    assert "WARNING: verdicts from 2 seeds" in text
+    assert "WARNING: the verdicts are from 2 seeds" in text
     assert ElementTree.parse(out / "deep.svg").getroot().tag.endswith("svg")
 
     streams = ran("deep", *options, "--json")
@@ -74,7 +74,7 @@ def test_a_preset_is_run_shown_written_and_resumed(tiny, tmp_path, ran):
 def test_a_folder_without_data_is_refused(tmp_path, refused):
     line = refused("deep", NAME, "--data", tmp_path, "--out", tmp_path / "out")
     assert f"no data set in {tmp_path}" in line
-    assert "Name PRESET" in refused("deep", "--data", tmp_path)
+    assert "a run needs a preset" in refused("deep", "--data", tmp_path)
 
 
 def test_an_interrupt_leaves_one_line(tiny, alone, tmp_path, refused, monkeypatch):
@@ -83,7 +83,7 @@ def test_an_interrupt_leaves_one_line(tiny, alone, tmp_path, refused, monkeypatc
 
     monkeypatch.setattr(runs, "run_plan", interrupted)
     line = refused("deep", NAME, "--out", tmp_path, code=130, may_print=True)
-    assert f"at every 10 rounds, are saved in {tmp_path}, and the same command resumes" in line
+    assert f"are saved in {tmp_path} after every 10 rounds, and the same command resumes" in line
 
 
 def test_without_a_preset_they_are_listed(ran):

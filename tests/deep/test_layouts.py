@@ -77,7 +77,7 @@ REFUSED = {
     "train without classes": (
         lambda f: (image(f / "train" / "cat.0.png"), image(f / "test" / "0.png")), "no data set in"
     ),
-    "one class": (lambda f: tree(f, names=("cat",)), "has 1 folders of classes, but needs two"),
+    "one class": (lambda f: tree(f, names=("cat",)), "has 1 folders of classes, but needs at least 2"),
     "a class of the test split alone": (
         lambda f: (tree(f), image(f / "test/owl/0.png")), "'owl' is not one of the 2 classes of train"
     ),

@@ -24,7 +24,7 @@ def test_what_cannot_be_read_is_a_line(photographs, refused, tmp_path):
     assert "no data set in" in refused(*small, "nowhere")
     (tmp_path / "empty").mkdir()
     assert "no data set in" in refused(*small, "empty")
-    assert "Name PRESET" in refused("deep", "--data", "photographs")
+    assert "a run needs a preset" in refused("deep", "--data", "photographs")
     Image.fromarray(np.zeros((8, 12), np.uint16)).save("photographs/train/cars/0.png")
     assert "0.png (mode I;16) must be" in refused(*small, "photographs")
     Path("photographs", "train", "cars", "0.png").unlink()

@@ -267,7 +267,7 @@ def test_without_dims_samples_may_vary_but_not_reach_the_features():
 def test_a_state_that_needs_its_dims_says_so(dims):
     """Would catch servers that silently hold one task, or errors that leave out a server's second task."""
     state = edge.begin(dims, PARAMS, POOL, ONES)
-    message = "servers of this state hold several tasks. Pass the dims that begin received"
+    message = "servers of this state hold several tasks. Pass the dims that `begin` received"
     refused(message, edge.learn, state, arrival(), PARAMS)
     refused(message, edge.generalization_error_flushed, state)
     jax.eval_shape(lambda: edge.generalization_error_flushed(state, dims))
@@ -296,7 +296,7 @@ def test_a_pool_and_positions_must_fit_the_dims():
         POOL._replace(signals=np.ones((N, P + 1))),
         POOL._replace(clusters=np.arange(N + 1)),
     ):
-        message = rf"a pool of truths .* does not fit num_tasks={N} and num_features={P}\. Change the pool"
+        message = rf"a pool with truths .* does not fit num_tasks={N} and num_features={P}\. Change the pool"
         refused(message, edge.begin, DIMS, PARAMS, wrong, ONES)
         refused(message, lambda wrong=wrong: mt.simulate(edge.on_pool(DIMS, wrong, ONES), ROOT, PARAMS, 10**9))
     message = rf"positions has shape \(2, {M}\), but must have shape \({M}, 2\)\. Change positions"
@@ -305,7 +305,7 @@ def test_a_pool_and_positions_must_fit_the_dims():
 
 def test_an_execution_has_no_distance():
     """Would catch execution delays made of distances from a server that is not there."""
-    message = "by_distance is for transfers only, .*Choose another distribution"
+    message = "by_distance is only for transfers, .*Choose another distribution"
     refused(message, lambda: mt.simulate(edge.system(DIMS, execution=delays.by_distance), ROOT, PARAMS, 10**9))
 
 

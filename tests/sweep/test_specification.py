@@ -130,7 +130,7 @@ ERRORS = [
     ("[params]\nnum_experts = 1e60", "num_experts", "between 1 and 2147483647"),
     ("[params]\nlearning_rate = 1e-60", "learning_rate", "float32"),
     ("params = 3", "params", "should be a valid dictionary"),
-    ("[zips.pace]", "pace", "has none"),
+    ("[zips.pace]", "pace", "has no list"),
     ("[zips.round]\nnoise_scale = [1]", "round", "Rename it"),
     ("[zips.'../../x']\nnoise_scale = [1]", "'../../x'", "must be a letter"),
     ("[zips.a]\nnoise_scale = [1]\ntruth_scale = [1, 2]", "a", "equal length"),

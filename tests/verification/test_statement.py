@@ -159,7 +159,7 @@ def test_a_rate_is_over_the_selection_s_abscissa():
 def test_a_wrong_shape_is_told_as_the_function_gave_it(runs, function, shape):
     cell = "" if runs is RUNS else " of 'two'"  # which of the cells the message is about
     refused = str(refusal(DeclarationError, samples, runs, identity(within=0), function))
-    assert f"<lambda> returned shape {shape} for {B} replicates{cell}. Replicates come last, (B,) or (V, B)" in refused
+    assert f"<lambda> returned shape {shape} for {B} replicates{cell}. The last axis is for replicates" in refused
 
 
 SMALL = Hypothesis("M is at most 2", lambda dims, run: run.params.size <= 2)

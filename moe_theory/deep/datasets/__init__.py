@@ -77,8 +77,8 @@ def read_folder(folder: Path | str, preferred: str = "") -> DataSet:
             return load(name, place)
     titles = ", ".join(loader.title for loader in loaders.values() if loader.files != folders.FILES)
     raise MissingError(
-        f"there is no data set in {place}. It needs the published files of {titles}, or images in train/CLASS and "
-        "test/CLASS."
+        f"there is no data set in {place}. The folder needs the published files of {titles}, or images in train/CLASS "
+        "and test/CLASS."
     )
 
 
@@ -102,7 +102,7 @@ def load(name: str, folder: Path | str | None = None) -> DataSet:
     loader = DATASETS[name]
     if loader.files and folder is None:
         raise MissingError(
-            f"{name} needs a folder (--data DIR), because {loader.title} is neither embedded nor downloaded. Name the "
-            f"folder that has {', '.join(loader.files)}."
+            f"{name} needs a folder (--data DIR), because {loader.title} is not part of moe_theory, which downloads "
+            f"nothing. Name the folder that has {', '.join(loader.files)}."
         )
     return loader.read(locate(loader.title, Path(folder or "."), loader.files))

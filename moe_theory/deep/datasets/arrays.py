@@ -45,7 +45,7 @@ def from_arrays(
     num_classes = min(highest + 1, MOST_CLASSES) if class_names is None else len(class_names)
     if lowest < 0 or highest >= num_classes:
         raise InvalidValueError(
-            f"labels must be in 0..{num_classes - 1}, but one is {lowest if lowest < 0 else highest}. Change the "
+            f"labels must be in 0..{num_classes - 1}, but a label is {lowest if lowest < 0 else highest}. Change the "
             "labels.",
             argument="labels",
         )
@@ -91,7 +91,7 @@ def _pixels(values: np.ndarray, labels: np.ndarray) -> Num[np.ndarray, "n h w c"
     if values.ndim == 4 and values.shape[1] in _CHANNELS and min(values.shape[2:]) > 4:
         raise InvalidValueError(
             f"images of shape {values.shape} look like PyTorch's (n, c, h, w), but must be (n, h, w, c). Use "
-            "np.moveaxis(images, 1, -1). Features are (n, p)."
+            "np.moveaxis(images, 1, -1). Features have shape (n, p)."
         )
     if values.ndim == 2:
         return values[:, None, None, :]

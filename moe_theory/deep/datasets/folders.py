@@ -22,7 +22,7 @@ def load_folders(paths: list[Path]) -> DataSet:
     root = paths[0].parent.parent.resolve()
     names, test_names = ([path.name for path in matching(root / split, "*/")] for split in ("train", "test"))
     if len(names) < 2:
-        raise MissingError(f"{root / 'train'} has {len(names)} folders of classes, but needs two. Add folders.")
+        raise MissingError(f"{root / 'train'} has {len(names)} folders of classes, but needs at least 2. Add folders.")
     strangers = sorted({*test_names} - {*names})
     if strangers:
         reason = f"{shortened(strangers[0])} is not one of the {len(names)} classes of train"

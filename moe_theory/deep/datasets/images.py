@@ -33,8 +33,8 @@ def read_images(paths: Sequence[Path]) -> tuple[UInt8[np.ndarray, "n h w 3"], in
         odd = next(path for path, (pixels, _) in zip(paths, images, strict=True) if pixels.shape == shapes[-1])
         listed = ", ".join(f"{counts[shape]:,} of {shape[0]} x {shape[1]}" for shape in shapes[:4])
         raise InvalidValueError(
-            f"the images must have one size, but have {len(counts)}: {listed} pixels, such as {odd}. Resize them, for "
-            f"example with PIL.Image.open(path).resize(({width}, {height})).save(path)."
+            f"the images must all have the same size, but have {len(counts)} sizes: {listed} pixels, such as {odd}. "
+            f"Resize them, for example with PIL.Image.open(path).resize(({width}, {height})).save(path)."
         )
     return np.stack([pixels for pixels, _ in images]), sum(is_grey for _, is_grey in images)
 
@@ -45,8 +45,8 @@ def _decode(path: Path) -> tuple[UInt8[np.ndarray, "h w 3"], bool]:
         with Image.open(io.BytesIO(data), formats=FORMATS) as image:
             if not _is_plain(image):
                 raise InvalidValueError(
-                    f"{path} (mode {image.mode}) must be one frame of 8-bit grey or RGB, without transparency or a "
-                    "rotation in its EXIF data. Convert it, for example with PIL's "
+                    f"{path} (mode {image.mode}) must be a single frame of 8-bit grey or RGB, without transparency or "
+                    "a rotation in its EXIF data. Convert it, for example with PIL's "
                     "exif_transpose(image).convert('RGB')."
                 )
             return np.asarray(image.convert("RGB")), image.mode == "L"
