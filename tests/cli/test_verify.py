@@ -99,16 +99,16 @@ def test_verify_resumes_from_its_samples(ran, tmp_path):
 
 
 def test_it_ends_with_statuses_what_is_false_and_how_to_repeat_it(ran, tmp_path):
-    few = ("--reading", "unit-signal", "--replicates", "32")
-    printed = ran("verify", "continual.lemma-3", *few, "--out", tmp_path).out
-    command = "moe-theory verify continual.lemma-3 --reading unit-signal --seed 0 --error 1e-05 --replicates 32"
+    id = "generalization.equation-15.sample-dependent-masks"
+    printed = ran("verify", id, "--reading", "mask-dimension", "--replicates", "64", "--out", tmp_path).out
+    command = f"moe-theory verify {id} --reading mask-dimension --seed 0 --error 1e-05 --replicates 64"
     assert "statements, at the settings tested: 1 FALSE\n" in printed
-    assert "  continual.lemma-3 is false: " in printed
+    assert "  generalization.equation-15 is false: " in printed
     assert f"repeat a verdict: {command}\n" in printed
     (known,) = json.loads((tmp_path / "verdicts.json").read_text())["statements"]
     assert known["status"].startswith("false")
-    assert known["status_by_reading"] == {"unit-signal": "false"}
-    assert known["roles"]["continual.lemma-3"] == "charitable"
+    assert known["status_by_reading"] == {"mask-dimension": "false"}
+    assert known["roles"][id] == "charitable"
 
 
 def test_a_budget_is_a_time_and_its_end_is_told(refused, ran, tmp_path):

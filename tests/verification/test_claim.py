@@ -44,7 +44,7 @@ def test_selection_takes_ids_globs_and_papers():
 
 
 def test_select_claims_of_a_statement_without_a_claim_says_why():
-    with pytest.raises(InvalidValueError, match=r"merging\.equation-1 has no deciding test: A reduction"):
+    with pytest.raises(InvalidValueError, match=r"merging\.equation-1 has no deciding test: no claim"):
         registry.select_claims(["merging.equation-1"])
 
 
