@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from moe_theory.verification.request import Request
     from moe_theory.verification.verdict import Report, Verdict
 
-PAGE_SECONDS = 0.008  # seconds of a budget that are reserved for each verdict in the report
+PAGE_SECONDS = 0.02  # seconds of a budget that are reserved for each verdict in the report
 PAGE_SHARE = 0.25  # largest share of a budget that is reserved for the report
 END_SECONDS = 2.0  # seconds of a budget that are reserved for writing verdicts
 FIRST_REPLICATES = 512  # replicate limit of `verify` without a pattern
