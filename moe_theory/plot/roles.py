@@ -52,7 +52,6 @@ REFERENCE = ArtistStyle(color="0.5", linewidth=0.8, linestyle=DOTTED, zorder=0) 
 ENDED = ArtistStyle(color="0.2", linewidth=1.0)  # early termination of the gates
 HALF_ENDED = ArtistStyle(color="0.25", marker="v", markersize=4.5, linestyle="none")  # termination in half of the runs
 ZERO = ArtistStyle(color="0.7", linewidth=0.6, zorder=0)
-LOST = ArtistStyle(color=INK, marker="x", markersize=4, linestyle="none")  # a task that no expert took
 GROUND = ArtistStyle(color="0.89", linewidth=0.5, zorder=0)  # for rows and grids
 
 

@@ -26,11 +26,10 @@ def _is_wide(dims: Dims, run: Run) -> bool:
 HOLDS = {
     # All experiments satisfy these. Steps enter only one term of (6), which the claims take as 0, its least value.
     **dict.fromkeys(
-        ("best-weights", "distinct-candidates", "fixed-candidates", "fixed-constants", "fixed-norms"),
-        lambda dims, run: True,
-    ),
-    **dict.fromkeys(
-        ("hidden-layers", "small-steps"),
+        (
+            *("best-weights", "distinct-candidates", "fixed-candidates", "fixed-constants", "fixed-norms"),
+            *("hidden-layers", "small-steps"),
+        ),
         lambda dims, run: True,
     ),
     "parameters-in-range": _is_in_range,
