@@ -23,7 +23,7 @@ from moe_theory.cli.options import (
     set_option,
     system_option,
 )
-from moe_theory.cli.output import command_line, damaged_lines, open_console, show_document, stop
+from moe_theory.cli.output import command_line, damaged_lines, open_console, show_document, stop, stop_at_once
 from moe_theory.core.errors import InvalidValueError, UnknownNameError, unknown_name
 from moe_theory.core.papers import paper_names
 
@@ -182,6 +182,7 @@ def _judge(
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs
     from moe_theory.runs.files import prepare_folder
+    from moe_theory.runs.runner import has_abandoned
     from moe_theory.verification.archive import Archive
     from moe_theory.verification.session import SAMPLES, carry_out
 
@@ -212,6 +213,7 @@ def _judge(
                 request, archive=archive, progress=progress, on_verdict=count, pool=pool, command=command_line()
             )
     except KeyboardInterrupt:
-        stop("interrupted. The samples so far are saved, and the same command resumes from them")
+        end = stop_at_once if has_abandoned() else stop
+        end("interrupted. The samples so far are saved, and the same command resumes from them")
     paths = pages.write_report(report, folder, pages.NUMBERS) if has_page else pages.write_numbers(report, folder)
     return report, paths, [*damaged_lines(archive.damaged), verdicts.samples_line(archive.written, archive.found)]

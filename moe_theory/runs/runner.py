@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from moe_theory.core.errors import WorkersError
 from moe_theory.runs.progress import Progress, quiet
-from moe_theory.runs.workers import WorkerPool, device_pool
+from moe_theory.runs.workers import DeviceExecutor, WorkerPool, device_pool
 
 TASKS_AHEAD = 2  # submitted tasks per worker, so that no worker waits
 T = TypeVar("T")
@@ -40,6 +40,19 @@ _ABANDONED: weakref.WeakSet[Future[Any]] = weakref.WeakSet()  # workers keep run
 def has_abandoned() -> bool:
     """Return whether workers still run abandoned calls."""
     return any(not future.done() for future in _ABANDONED)
+
+
+def run_within(call: Callable[[], T], seconds: float | None) -> T | None:
+    """Run a call that may use the workers. After some seconds it is abandoned, and the result is None."""
+    if seconds is None:
+        return call()
+    future = DeviceExecutor(1).submit(call)  # the shared workers could all wait for tasks of this call
+    try:
+        wait([future], seconds)
+        return future.result() if future.done() else None
+    finally:
+        if not future.done():
+            _ABANDONED.add(future)
 
 
 def programs_first(users: Iterable[T], program_of: Callable[[T], Hashable]) -> list[T]:

@@ -15,7 +15,7 @@ from moe_theory.core.errors import OWN_CODE
 from moe_theory.runs import Cell, Progress, automatic, quiet, replicate_rounds, shown
 from moe_theory.runs.cells import CellBatch
 from moe_theory.runs.provenance import is_x64, now, versions
-from moe_theory.runs.runner import Runner
+from moe_theory.runs.runner import Runner, run_within
 from moe_theory.runs.workers import WorkerPool, num_device_workers
 from moe_theory.verification.archive import Archive
 from moe_theory.verification.claim import Runs
@@ -159,12 +159,11 @@ class _Looks:
 
     def take(self, deadline: float) -> None:
         while deadline > time.monotonic():
-            self._begin()
-            if not self._under_way:
+            self._begin(deadline)
+            if not self._under_way or deadline <= time.monotonic():
                 break
             if not any(monitor.is_ready for monitor in self._under_way):
-                seconds = None if deadline == math.inf else max(deadline - time.monotonic(), 0.0)
-                for result in self._runner.wait(seconds):
+                for result in self._runner.wait(_seconds_until(deadline)):
                     if result.job in self._under_way:  # it may have failed meanwhile
                         self._try(result.job, functools.partial(result.job.batch.take, result))
             ready = [monitor for monitor in self._under_way if monitor.is_ready]
@@ -181,7 +180,7 @@ class _Looks:
             return monitor.num_looks, int(monitor.is_alone), place
         return int(monitor.is_alone), monitor.num_looks, place  # remote workers do not wait for measurements here
 
-    def _begin(self) -> None:
+    def _begin(self, deadline: float) -> None:
         most = self._runner.pool.num_workers + STUDIES_AHEAD
         self._waiting.sort(key=self._rank)
         while self._waiting and len(self._under_way) < most:
@@ -189,7 +188,7 @@ class _Looks:
             if self._under_way and any(other.is_alone for other in (monitor, *self._under_way)):
                 return
             self._under_way.append(self._waiting.pop(0))
-            self._try(monitor, functools.partial(monitor.begin, self._runner, self._rank(monitor)))
+            self._try(monitor, functools.partial(monitor.begin, self._runner, self._rank(monitor), deadline))
             self._waiting.sort(key=self._rank)
 
     def _try(self, monitor: "StudyMonitor", step: Callable[[], Sequence[SequentialTest] | None]) -> None:
@@ -209,6 +208,11 @@ class _Looks:
     def _report(self, ended: Sequence[SequentialTest]) -> None:
         for test in ended:
             self._on_verdict(test.latest)
+
+
+def _seconds_until(deadline: float) -> float | None:
+    """Return the time left, or None if it is unlimited."""
+    return None if deadline == math.inf else max(deadline - time.monotonic(), 0.0)
 
 
 class StudyMonitor:
@@ -243,8 +247,11 @@ class StudyMonitor:
     def is_ready(self) -> bool:
         return self.batch is None or self.batch.is_finished
 
-    def begin(self, runner: Runner, rank: tuple[int, ...]) -> None:
-        """Begin the runs for the next analysis, if it needs any. The `batch` takes results until it `is_ready`."""
+    def begin(self, runner: Runner, rank: tuple[int, ...], deadline: float) -> None:
+        """Begin the runs for the next analysis, if it needs any. The `batch` takes results until it `is_ready`.
+
+        Measured runs are made at once, and abandoned at the deadline.
+        """
         study = self.study
         for test in self.undecided:
             if self.archive is not None and test.samples is None:
@@ -261,7 +268,8 @@ class StudyMonitor:
         if measured is not None:
             runner.progress.running(words)
             start_time = time.monotonic()
-            self._measured = measured.make(cells, first, count, study.seed)
+            call = functools.partial(measured.make, cells, first, count, study.seed)
+            self._measured = run_within(call, _seconds_until(deadline))
             self.seconds += time.monotonic() - start_time
             return
         width = study.experiment.width

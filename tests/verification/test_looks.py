@@ -5,12 +5,14 @@ import dataclasses
 import itertools
 import json
 import sqlite3
+import threading
 
 import numpy as np
 import pytest
 
 from moe_theory import continual
 from moe_theory.runs import Run
+from moe_theory.runs.runner import has_abandoned
 from moe_theory.verification import Status, session
 from moe_theory.verification.archive import Archive
 from moe_theory.verification.claim import Measured
@@ -258,3 +260,20 @@ def test_without_time_nothing_is_looked_at(ran, set_clock):
     assert (verdict.status, verdict.stopped, verdict.replicates) == (Status.INCONCLUSIVE, Stop.BUDGET, 0)
     assert "budget" in verdict.reason
     assert not ran
+
+
+def test_measured_runs_that_outlast_the_budget_are_abandoned():
+    """Catches a budget that waits for one long measurement."""
+    may_end = threading.Event()
+
+    def measure_long(cells, first, count, seed):
+        may_end.wait()
+        return measure(cells, first, count, seed)
+
+    long = dataclasses.replace(FAR, experiment=experiment(cells=CELLS, measured=Measured(measure_long)))
+    try:
+        (verdict,) = session.carry_out(request_for(long, budget=0.1)).verdicts
+        assert (verdict.status, verdict.stopped, verdict.replicates) == (Status.INCONCLUSIVE, Stop.BUDGET, 0)
+        assert has_abandoned()
+    finally:
+        may_end.set()
