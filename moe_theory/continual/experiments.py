@@ -520,15 +520,20 @@ COVERAGE_SETS = 15
 COVERAGE_SCALE = 0.01
 MEMBERS = 6
 COVERAGE_CELL = f"{COVERAGE_SETS} sets"
+AMPLE_SETS = 6
+AMPLE_FACTOR = 16  # of the number of experts that the proof requires
+AMPLE_MEMBERS = 80  # of a cluster, so that there are still fewer experts than tasks
 
 
-def _coverage(name: str, members: int, setting: SettingValues, build: Callable[..., Experiment]) -> Experiment:
+def _coverage(
+    name: str, members: int, setting: SettingValues, build: Callable[..., Experiment], factor: int = 1
+) -> Experiment:
     tasks = setting.get("num_tasks", members * COVERAGE_SETS)
     scale = setting.get("sigma_0", COVERAGE_SCALE)
     sets = tasks // members
-    needed = int(np.ceil(sets * np.log(sets / FAILURE)))
-    dims = Dims(needed, num_tasks=tasks, num_features=sets + 1, num_samples=6)
-    params = limit_params(needed, scale) | {"num_clusters": sets}
+    num_experts = int(np.ceil(factor * sets * np.log(sets / FAILURE)))
+    dims = Dims(num_experts, num_tasks=tasks, num_features=sets + 1, num_samples=6)
+    params = limit_params(num_experts, scale) | {"num_clusters": sets}
     return Experiment(
         name=name,
         dims=dims,
@@ -553,9 +558,37 @@ def coverage_of_clusters(setting: SettingValues) -> Experiment:
     return _coverage("coverage-clusters", MEMBERS, setting, coverage_of_clusters)
 
 
+def _ample(name: str, members: int, setting: SettingValues, build: Callable[..., Experiment]) -> Experiment:
+    setting = {"num_tasks": AMPLE_SETS * members, **setting}
+    experiment = _coverage(name, members, setting, build, factor=AMPLE_FACTOR)
+    params = experiment.cells[COVERAGE_CELL]
+    cells = {f"{AMPLE_SETS} sets": {**params, "balance_weight": params["truth_scale"]}}
+    return dataclasses.replace(experiment, cells=cells, record_every=LAST_ROUND, replicates=4096)
+
+
+def ample_coverage(setting: SettingValues) -> Experiment:
+    """Return exploration runs as `coverage` does, with alpha = sigma_0 and more experts."""
+    return _ample("coverage-ample", 1, setting, ample_coverage)
+
+
+def ample_coverage_of_clusters(setting: SettingValues) -> Experiment:
+    """Return exploration runs as `coverage_of_clusters` does, with alpha = sigma_0, more experts and more tasks."""
+    return _ample("coverage-clusters-ample", AMPLE_MEMBERS, setting, ample_coverage_of_clusters)
+
+
 COVERAGE = coverage({})
 COVERAGE_CLUSTERS = coverage_of_clusters({})
-FREE_COVERAGE = (FREE_ETA, *FREE, Choice("sigma_0", {"0.01": COVERAGE_SCALE, "0.001": 0.001}))
+AMPLE_COVERAGE = ample_coverage({})
+AMPLE_COVERAGE_CLUSTERS = ample_coverage_of_clusters({})
+FREE_ALPHA_BELOW = Order("balance_weight", recorded=1.0, least=FREE_ALPHA.least, most=FREE_ALPHA.most)
+FREE_COVERAGE = (
+    FREE_ETA,
+    FREE_ALPHA_BELOW,
+    FREE_GAMMA,
+    FREE_NOISE,
+    FREE_BETA,
+    Choice("sigma_0", {"0.01": COVERAGE_SCALE, "0.001": 0.001}),
+)
 
 # These runs show where experts specialise at all. The signals' scale sets the gate drive kappa in units of lambda.
 DRIVES = (0.01, 0.1, 1.0, 10.0, 100.0)  # kappa / lambda, on Fig. 2's pools

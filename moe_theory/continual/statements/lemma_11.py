@@ -21,11 +21,13 @@ BY_SIZES = [f"N = {num_sets}, M = {num_experts}" for num_sets, num_experts in CO
 def _covered(letter: str, experiment: Experiment) -> Selection:
     (params,) = experiment.cells.values()
     label = f"{letter} = {params['num_clusters']}, M = {params['num_experts']}"
-    return Selection(experiment, cells=(experiments.COVERAGE_CELL,), labels=(label,))
+    return Selection(experiment, cells=tuple(experiment.cells), labels=(label,))
 
 
 OF_TASKS = _covered("N", experiments.COVERAGE)
 OF_CLUSTERS = _covered("K", experiments.COVERAGE_CLUSTERS)
+AMPLE_TASKS = _covered("N", experiments.AMPLE_COVERAGE)
+AMPLE_CLUSTERS = _covered("K", experiments.AMPLE_COVERAGE_CLUSTERS)
 # Without the auxiliary loss in the first rounds.
 LATER_TASKS = _covered("N", interventions.LATER)
 LATER_CLUSTERS = _covered("K", interventions.LATER_CLUSTERS)
@@ -33,14 +35,18 @@ LATER_CLUSTERS = _covered("K", interventions.LATER_CLUSTERS)
 TASKS = statement(
     "lemma-11-more-experts",
     module=__name__,
-    free=(*experiments.FREE_COVERAGE, Size("num_tasks", low=6, high=experiments.COVERAGE_SETS)),
+    free=(*experiments.FREE_COVERAGE, Size("num_tasks", low=experiments.AMPLE_SETS, high=experiments.COVERAGE_SETS)),
 )
 CLUSTERS = statement(
     "lemma-11-fewer-experts",
     module=__name__,
     free=(
         *experiments.FREE_COVERAGE,
-        Size("num_tasks", low=6 * experiments.MEMBERS, high=experiments.COVERAGE_SETS * experiments.MEMBERS),
+        Size(
+            "num_tasks",
+            low=experiments.AMPLE_SETS * experiments.AMPLE_MEMBERS,
+            high=experiments.COVERAGE_SETS * experiments.AMPLE_MEMBERS,
+        ),
     ),
 )
 CLUSTERS.cite("lemma-11.product", role="step")
@@ -53,9 +59,11 @@ def size_label(letter: str) -> Callable[[Run], list[str]]:
     return lambda run: [f"{letter} = {int(run.params.num_clusters)}, M = {int(run.params.num_experts)}"]
 
 
-@TASKS.charitable("lemma-11.tasks", OF_TASKS, MOSTLY, labels=size_label("N"), instead="lemma-11.two-tasks")
+@TASKS.charitable("lemma-11.tasks-small-alpha", AMPLE_TASKS, MOSTLY, labels=size_label("N"))
+@TASKS.literal("lemma-11.tasks", OF_TASKS, MOSTLY, labels=size_label("N"), instead="lemma-11.two-tasks")
 @TASKS.intervention("lemma-11.tasks-later", LATER_TASKS, MOSTLY)
-@CLUSTERS.charitable("lemma-11.clusters", OF_CLUSTERS, MOSTLY, labels=size_label("K"), instead="lemma-11.two-clusters")
+@CLUSTERS.charitable("lemma-11.clusters-small-alpha", AMPLE_CLUSTERS, MOSTLY, labels=size_label("K"))
+@CLUSTERS.literal("lemma-11.clusters", OF_CLUSTERS, MOSTLY, labels=size_label("K"), instead="lemma-11.two-clusters")
 @CLUSTERS.intervention("lemma-11.clusters-later", LATER_CLUSTERS, MOSTLY)
 def no_set_is_empty(run) -> np.ndarray:
     at_end_of_exploration = np.searchsorted(run.rounds, experiments.stage_rounds(run.params))
