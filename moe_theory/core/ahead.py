@@ -53,9 +53,9 @@ def split_step(step: Callable[[Any, Any, Any], Any], key: Any, state: Any, param
     parameter_variables = program.invars[num_keys:]
     states = parameter_variables[:num_states]
     after = program.outvars[:num_states]
-    constants: Variables = set()
+    constants: Variables = set()  # leaves that the step leaves unchanged
     added: list[int | None] = [None] * num_states
-    # Other results are refused later, by `vmap.require_step_result`.
+    # `vmap.require_step_result` later refuses results that are not like the state.
     if isinstance(result, tuple) and result and jax.tree.structure(result[0]) == jax.tree.structure(state):
         constants = {before for before, now in zip(states, after, strict=True) if before is now}
         added = _added(closed, num_keys, num_states)
@@ -173,13 +173,14 @@ def _stages(equations: list[Any], variables: Variables, changing: Variables) -> 
 
 
 class _Offset(NamedTuple):
-    """A leaf of a state plus a known integer, or a constant."""
+    """A leaf of a state plus a known integer, or a known integer alone."""
 
-    leaf: int | None  # None for a constant
+    leaf: int | None  # position of the leaf, or None for an integer alone
     number: int
 
 
 def _added(closed: Any, first: int, count: int) -> list[int | None]:
+    """Return what a step adds to each of `count` leaves of the state, which are the inputs from `first` on."""
     inputs = closed.jaxpr.invars
     input_offsets = [
         _Offset(place - first, 0) if first <= place < first + count and _is_integer(variable.aval) else None
@@ -190,6 +191,7 @@ def _added(closed: Any, first: int, count: int) -> list[int | None]:
 
 
 def _offsets(closed: Any, inputs: list[_Offset | None], outputs: list[Any] | None = None) -> list[_Offset | None]:
+    """Return what is known of these outputs, by default of all, from what is known of the inputs."""
     program = closed.jaxpr
     offsets: dict[Any, _Offset | None] = dict(zip(program.invars, inputs, strict=True))
     for variable, constant in zip(program.constvars, closed.consts, strict=True):
@@ -216,13 +218,13 @@ def _offsets(closed: Any, inputs: list[_Offset | None], outputs: list[Any] | Non
         elif name == "select_n" and len(set(operands[1:])) == 1:
             results = operands[1:2]
         elif name in ("add", "sub") and None not in operands and _is_integer(result_type):
-            one: Any = operands[0]
-            other: Any = operands[1]
-            if other.leaf is None:
-                number = other.number if name == "add" else -other.number
-                results = [_Offset(one.leaf, one.number + number)]
-            elif one.leaf is None and name == "add":
-                results = [_Offset(other.leaf, one.number + other.number)]
+            left: Any = operands[0]
+            right: Any = operands[1]
+            if right.leaf is None:
+                number = right.number if name == "add" else -right.number
+                results = [_Offset(left.leaf, left.number + number)]
+            elif left.leaf is None and name == "add":
+                results = [_Offset(right.leaf, left.number + right.number)]
         elif name in _UNCHANGED and operands[0] is not None and _is_integer(result_type):
             dtype = equation.invars[0].aval.dtype
             limits = jnp.iinfo(result_type.dtype)
@@ -294,6 +296,7 @@ def _is_costly(equation: Any) -> bool:
     return not inner or any(map(_is_costly, inner_equations))
 
 
+# Operations by name: those that keep an integer's value, select parts, give larger arrays, or cost little.
 _UNCHANGED = frozenset("convert_element_type broadcast_in_dim reshape squeeze copy copy_p optimization_barrier".split())
 _PARTS = frozenset("slice squeeze split".split())
 _EXPANDING = frozenset("broadcast_in_dim eq ne lt le gt ge select_n and or not convert_element_type reshape".split())

@@ -83,7 +83,7 @@ def run(
             start = _start_program(platform)
         state = start(system.init, keys, params, is_batch)
     if state is not None:
-        # Systems with the same step share a program, whatever their `init`.
+        # Systems with the same step then share a program, whatever their `init`.
         system = _Functions(None, system.step)
     num_replicates = keys.shape[0] if is_batch else 1
     is_large = state is not None and bytes_of(state) > ALONE_BYTES * num_replicates
@@ -196,7 +196,7 @@ class _RunTraits(NamedTuple):
     shares_round: bool  # whether all replicates of the initial state are known to be at the same round
 
 
-class _Walk(NamedTuple):
+class _Walk(NamedTuple):  # state of a random walk
     round: Any
     place: Any
 
@@ -214,12 +214,12 @@ def _agrees_on_a_small_run() -> bool:
     keys = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(jax.random.key(0, impl="threefry2x32"), jnp.arange(3))
     blocks = fixed_blocks(num_rounds=5, record_every=2)
     arguments = (_Functions(init, step), keys, None, jnp.float32(0.5), blocks, ())
-    arguments += (lambda state, info: (state, info), None, True)
+    arguments += (lambda state, info: (state, info), None, True)  # observe, reduce and is_batch
     traits = _RunTraits(stores=False, is_split=True, is_large=False, shares_round=True)
-    bodies = (functools.partial(_run, traits), _run_by_vmap)
-    runs = [jax.jit(body, static_argnums=_STATIC)(*arguments) for body in bodies]
-    for one, other in zip(*map(jax.tree.leaves, runs), strict=True):
-        if one.shape != other.shape or not jnp.allclose(one, other, rtol=1e-5, atol=1e-5):
+    rewritten = jax.jit(functools.partial(_run, traits), static_argnums=_STATIC)(*arguments)
+    by_vmap = jax.jit(_run_by_vmap, static_argnums=_STATIC)(*arguments)
+    for leaf, expected in zip(jax.tree.leaves(rewritten), jax.tree.leaves(by_vmap), strict=True):
+        if leaf.shape != expected.shape or not jnp.allclose(leaf, expected, rtol=1e-5, atol=1e-5):
             return False
     return True
 
@@ -256,6 +256,7 @@ def _stores(options: dict[str, Any]) -> bool:
 
 
 def num_programs() -> int:
+    """Return how many programs for runs this process has compiled."""
     platforms = {None, "cpu", jax.default_backend()}
     kinds = itertools.product(platforms, (False, True), (False, True))  # platform, is_plain and is_large
     return sum(program(*kind)._cache_size() for kind in kinds)  # JAX has no public name for it
@@ -284,20 +285,20 @@ def _run(traits: _RunTraits, system, keys, state, params, blocks, lengths, obser
         return run_records(machine, start_state, blocks, *lengths)
     num_rounds, record_every = blocks.fixed
     num_left = num_rounds % record_every  # rounds of the last record, if they are fewer
-    pieces = []
+    parts = []
     end_state = start_state
-    first_part = (0, num_rounds - num_left, record_every)
-    last_part = (num_rounds - num_left, num_left, num_left)
-    for done, rounds, stride in (first_part, last_part):
+    full_strides = (0, num_rounds - num_left, record_every)  # rounds before, rounds and stride
+    last_stride = (num_rounds - num_left, num_left, num_left)
+    for done, rounds, stride in (full_strides, last_stride):
         if rounds:
             whole = whole_blocks(rounds, stride)
             end_state, records = run_records(machine, end_state, whole, num_rounds=rounds, stride=stride, done=done)
-            pieces.append(records)
-    return end_state, jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *pieces)
+            parts.append(records)
+    return end_state, jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *parts)
 
 
 def _run_plainly(*arguments: Any) -> tuple[Any, Any]:
-    """Return `vmap.run` of a system, after checking its steps if this JAX's programs can be read."""
+    """Return `vmap.run` of a system, after checking that steps count rounds, if this JAX's programs can be read."""
     system, keys, state, params, *_, is_batch = arguments
     if can_rewrite():
         one_key = one_replicate(keys) if is_batch else keys
@@ -434,8 +435,8 @@ STATE_COPIES = 20
 def width_for(state: Any, platform: str = "cpu", count: int | None = None, memory: int | None = None) -> int:
     """Return the number of replicates of this state (arrays or their shapes) to run together, a power of two.
 
-    On a CPU the number is 1 to 64, so that the states fit a core's cache. On other devices they fill the memory. The
-    number is at most the power of two that covers `count` replicates.
+    On a CPU the number is 1 to 64, so that the states fit a core's cache. On other devices they fill `memory`, in
+    bytes, by default the device's. The number is at most `count` rounded up to a power of two.
     """
     state_bytes = bytes_of(state)
     if platform == "cpu":
@@ -460,7 +461,10 @@ def bytes_of(state: Any) -> int:
 
 
 def run_in_blocks(width: int, system: Any, root: Any, names: np.ndarray, state: Any, *options: Any) -> tuple[Any, Any]:
-    """Return `engine.run` of replicates `names` (B,) and `state` (..., B), in padded blocks of `width`."""
+    """Return `engine.run` of replicates `names` (B,) and `state` (..., B), in padded blocks of `width`.
+
+    `options` are the arguments of `engine.run` after the state.
+    """
     if state is not None:
         require_one_round(state.round)
     count = len(names)
@@ -471,7 +475,7 @@ def run_in_blocks(width: int, system: Any, root: Any, names: np.ndarray, state: 
         block_state = jax.tree.map(functools.partial(_take_replicates, places), state)
         return run(system, replicate_keys(root, names[places]), block_state, *options)
 
-    first_block = run_block(0)  # compiles the program
+    first_block = run_block(0)  # compiles the program, before several threads need it
     blocks = [first_block, *on_all_cores(run_block, range(width, count, width))]
     return jax.tree.map(lambda *parts: _join(parts, count), *blocks)
 

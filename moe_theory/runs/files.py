@@ -30,14 +30,16 @@ def whole_set(folder: Path, names: Iterable[str]) -> Iterator[dict[str, Path]]:
         folder.mkdir(parents=True, exist_ok=True)
         yield temporaries
         for name, temporary in temporaries.items():
-            if (folder / name).is_dir():
+            if (folder / name).is_dir():  # a replacement would fail after others
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
             _sync(temporary)
         for name, temporary in temporaries.items():
             os.replace(temporary, folder / name)
         _sync(folder)
     except OSError as failure:
-        place = folder / next(iter(temporaries)) if len(temporaries) == 1 else folder
+        place = folder
+        if len(temporaries) == 1:
+            place = folder / next(iter(temporaries))
         raise OutputError(f"{place} cannot be written ({failure.strerror or failure}): {WAY_OUT}.") from None
     finally:
         for temporary in temporaries.values():
@@ -46,6 +48,7 @@ def whole_set(folder: Path, names: Iterable[str]) -> Iterator[dict[str, Path]]:
 
 
 def _sync(path: Path) -> None:
+    """Wait until the file or folder is on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -100,6 +103,7 @@ def plain(value: Any) -> Any:
 
 
 def sealed(document: Mapping[str, Any]) -> str:
+    """Return a document as JSON, with its digest."""
     content = json.loads(json.dumps(document, allow_nan=False))  # as it will be read
     return json.dumps({**content, SEAL: digest(content)}, indent=2) + "\n"
 
@@ -130,7 +134,7 @@ def prepare_folder(path: str | os.PathLike[str], names: Iterable[str] = ()) -> P
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
-            pass
+            pass  # the folder is writable
     except (OSError, ValueError) as failure:
         reason = getattr(failure, "strerror", None) or failure
         raise OutputError(f"{folder} cannot be written ({reason}). Name a folder that you may write to.") from None

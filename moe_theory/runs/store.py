@@ -26,10 +26,11 @@ PATTERN = "results*.sqlite"
 PATIENCE = 60.0  # seconds that a writer waits for another writer
 _TABLE = """results
     (key TEXT PRIMARY KEY, label TEXT, extent INTEGER, digest BLOB, data BLOB) WITHOUT ROWID"""
+# Replaces a row that is not longer.
 _INSERT = """INSERT INTO results VALUES (?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE
     SET label = excluded.label, extent = excluded.extent, digest = excluded.digest, data = excluded.data
     WHERE excluded.extent >= extent"""
-_REPLACE = "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?)"  # for a damaged row, whatever its extent
+_REPLACE = "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?)"  # replaces a damaged row, whatever its extent
 
 
 class Store:
@@ -101,6 +102,7 @@ class Store:
             database.execute(f"CREATE TABLE IF NOT EXISTS {_TABLE}")
             tables = database.execute("SELECT sql FROM sqlite_master").fetchall()
             integrity = database.execute("PRAGMA integrity_check(1)").fetchone()
+            # SQLite saves the statement without "IF NOT EXISTS".
             if tables != [(f"CREATE TABLE {_TABLE}",)] or integrity != ("ok",):
                 raise sqlite3.DatabaseError("it is damaged")
             self._is_checked = True

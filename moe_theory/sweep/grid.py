@@ -71,7 +71,8 @@ def build_grid(axes: Sequence[GridAxis], fixed: Mapping[str, Any], system: Sweep
         else:
             names = columns.get(READING) or [fixed[READING]]
             experts = [params_by_reading[str(name)]["num_experts"] for name in names]
-        default_dims[PADDED] = min(max(1, *experts), LARGEST_SIZE)  # `check` refuses other numbers of experts
+        # Sizes must be in this range. `system.check` then refuses other numbers of experts, with a message on them.
+        default_dims[PADDED] = min(max(1, *experts), LARGEST_SIZE)
     first_choices = {kind: next(iter(names)) for kind, names in system.choices.items()}
     fixed_choices = {**first_choices, **_selected(fixed, system.choices)}
     all_dims: dict[tuple, Any] = {}  # shared by cells of the same sizes
