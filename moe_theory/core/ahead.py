@@ -50,7 +50,7 @@ def split_step(step: Callable[[Any, Any, Any], Any], key: Any, state: Any, param
     num_keys = len(jax.tree.leaves(key))
     num_states = len(jax.tree.leaves(state))
     keys = program.invars[:num_keys]
-    parameter_variables = program.invars[num_keys:]
+    parameter_variables = program.invars[num_keys:]  # of state and params
     states = parameter_variables[:num_states]
     after = program.outvars[:num_states]
     constants: Variables = set()  # leaves that the step leaves unchanged
@@ -64,13 +64,14 @@ def split_step(step: Callable[[Any, Any, Any], Any], key: Any, state: Any, param
 
     act_inputs = _variables(program.outvars) | _inputs(stages.act)
     act_inputs -= set(_outputs(stages.act))
+    # Of the earlier parts, `prepared` has what `act` needs, and `drawn_variables` what `prepare` needs or passes on.
     prepared = [variable for variable in [*keys, *_outputs(stages.draw + stages.prepare)] if variable in act_inputs]
     prepare_inputs = set(prepared) | _inputs(stages.prepare)
     drawn_variables = [variable for variable in [*keys, *_outputs(stages.draw)] if variable in prepare_inputs]
 
     def part(inputs: list[Any], equations: list[Any], outputs: list[Any]) -> Callable[[Any, Any, Any], Values]:
         needed = _needed(stages.plain + equations, _variables(outputs))
-        run = _function_of(closed, [*inputs, *parameter_variables], outputs, needed)
+        run = _function_of(closed, [*inputs, *parameter_variables], outputs=outputs, equations=needed)
         return lambda values, state, params: run(*jax.tree.leaves((values, state, params)))
 
     def count(state: Any, rounds: Any) -> Any:
@@ -122,26 +123,28 @@ def require_same_start(init: Callable[[Any], Any], key: Any) -> tuple[Any, int |
             "`init` returns a `round` that depends on its key, but all replicates must begin at the same round. "
             "Return round=jnp.int32(0), and keep any other clock in a separate field."
         )
-    (value,) = _function_of(closed, [], outputs, needed)()
+    (value,) = _function_of(closed, inputs=[], outputs=outputs, equations=needed)()
     is_single = is_known(value) and jnp.shape(value) == ()
     return shapes, int(value) if is_single else None
 
 
 def _function_of(closed: Any, inputs: list[Any], outputs: list[Any], equations: list[Any]) -> Callable[..., Values]:
-    names = closed.jaxpr.debug_info.with_unknown_names()
+    names = closed.jaxpr.debug_info.with_unknown_names()  # those of `closed` are for other inputs and outputs
     part = closed.jaxpr.replace(invars=inputs, outvars=outputs, eqns=equations, debug_info=names)
     return jex_core.jaxpr_as_fun(jex_core.ClosedJaxpr(part, closed.consts))
 
 
 def place_of_round(state: Any) -> Any:
+    """Return the position of `round` among the leaves of a state, or None if `round` is not a leaf."""
     structure = jax.tree.structure(state)
     place = jax.tree.unflatten(structure, list(range(structure.num_leaves))).round
     return place if isinstance(place, int) else None
 
 
-def _stages(equations: list[Any], variables: Variables, changing: Variables) -> _Stages:
+def _stages(equations: list[Any], early: Variables, changing: Variables) -> _Stages:
+    """Return the stages, given the variables that are known rounds ahead and those that steps change."""
     act = _reached(equations, changing)
-    random = _reached(_without(equations, act), variables)
+    random = _reached(_without(equations, act), early)
     plain = _without(equations, act + random)
     costly_outputs = set(_outputs([equation for equation in random if _is_costly(equation)]))
     costly = _needed(random, costly_outputs)
@@ -155,8 +158,8 @@ def _stages(equations: list[Any], variables: Variables, changing: Variables) -> 
             drawn_variables |= set(equation.outvars)
     prepare = _without(random, draw)
     # A value that is larger than its inputs is computed again rather than stored.
-    available = variables | set(_outputs(random))
-    origins = {}
+    available = early | set(_outputs(random))
+    origins = {}  # sources of such values
     for equation in prepare:
         sources = set()
         for variable in _inputs([equation]) & available:
@@ -296,7 +299,6 @@ def _is_costly(equation: Any) -> bool:
     return not inner or any(map(_is_costly, inner_equations))
 
 
-# Operations by name: those that keep an integer's value, select parts, give larger arrays, or cost little.
 _UNCHANGED = frozenset("convert_element_type broadcast_in_dim reshape squeeze copy copy_p optimization_barrier".split())
 _PARTS = frozenset("slice squeeze split".split())
 _EXPANDING = frozenset("broadcast_in_dim eq ne lt le gt ge select_n and or not convert_element_type reshape".split())

@@ -67,8 +67,7 @@ def compared(own: float) -> Locality:
         count = before.num_moves + jnp.sum(move.learned, dtype=jnp.int32)
         changes = jnp.where(move.learned, move.costs - before.mean, 0)
         mean = before.mean + jnp.sum(changes) / jnp.maximum(count, 1)
-        last = jnp.where(move.learned, move.costs, before.last)
-        return costs, Baseline(last, mean=mean, num_moves=count)
+        return costs, Baseline(last=jnp.where(move.learned, move.costs, before.last), mean=mean, num_moves=count)
 
     return Locality(cost, init)
 

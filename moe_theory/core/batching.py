@@ -139,10 +139,9 @@ def _apply(equation: Any, operands: list[_Value], context: _Context) -> list[_Va
         return _results(equation, outputs, is_batched=True)
     if rule == WRITTEN:
         rewritten = rewriting.function_for(equation)
-        if rewritten is not None:  # as `_rule` has found
+        if rewritten is not None:  # as `_rule` has found. The log already has this operation
             shapes = [jax.ShapeDtypeStruct(atom.aval.shape, atom.aval.dtype) for atom in equation.invars]
-            rewritten_program = jax.make_jaxpr(rewritten)(*shapes)
-            return _replay(rewritten_program, operands, context._replace(log=None))  # already in the log
+            return _replay(jax.make_jaxpr(rewritten)(*shapes), operands, context._replace(log=None))
     if rule == TRAILING:
         changes: dict[str, Any] = {}
         if name in _RESHAPES:

@@ -77,7 +77,8 @@ def run(
     platform = platform_of(keys, state, params)
     if platform is None:
         faults.warn_of_own_programs()
-    if state is None and platform is not None and not is_plain and can_rewrite():
+    is_rewritten = platform is not None and not is_plain and can_rewrite()
+    if state is None and is_rewritten:
         # A separate program, which all runs with the same `init` share.
         with programs.compiled_once((platform, "start")):
             start = _start_program(platform)
@@ -87,10 +88,9 @@ def run(
         system = _Functions(None, system.step)
     num_replicates = keys.shape[0] if is_batch else 1
     is_large = state is not None and bytes_of(state) > ALONE_BYTES * num_replicates
-    if platform is None or is_plain or not can_rewrite():
-        blocks = fixed_blocks(num_rounds, record_every)
-        lengths = ()
-    else:
+    blocks = fixed_blocks(num_rounds, record_every)
+    lengths = ()
+    if is_rewritten:
         fewest = FEWEST_RECORDS if platform == "cpu" else 1
         blocks, lengths = planned(num_rounds, record_every, fewest)
     run_program = program(platform, is_plain, is_large)
@@ -98,11 +98,11 @@ def run(
     before_blocks = (system, keys, state, params)
     after_blocks = (lengths, observe, reduce, is_batch)
     if blocks.room > num_records:
-        kind = (system.step, keys.shape, bytes_of((state, params)), blocks, observe, reduce, is_batch)
-        if kind not in _RECORD_BYTES:  # once, because tracing takes as long as a small run
+        traced_for = (system.step, keys.shape, bytes_of((state, params)), blocks, observe, reduce, is_batch)
+        if traced_for not in _RECORD_BYTES:  # once, because tracing takes as long as a small run
             _, record_shapes = run_program.eval_shape(*before_blocks, blocks, *after_blocks)
-            _RECORD_BYTES[kind] = bytes_of(record_shapes)
-        if _RECORD_BYTES[kind] > SPARE_BYTES:
+            _RECORD_BYTES[traced_for] = bytes_of(record_shapes)
+        if _RECORD_BYTES[traced_for] > SPARE_BYTES:
             blocks = blocks._replace(room=num_records)
     state, records = run_program(*before_blocks, blocks, *after_blocks)
     return state, without_room(records, blocks, num_records, platform)
@@ -244,11 +244,11 @@ def cpu_options(is_large: bool = False) -> dict[str, Any] | None:
 def _stores(options: dict[str, Any]) -> bool:
     """Return whether XLA accepts these options for a CPU and then preserves an optimisation barrier."""
 
-    def passing(number):
+    def with_barrier(number):
         return jax.lax.optimization_barrier(number + 1) * 2
 
     with jax.default_device(jax.devices("cpu")[0]):
-        lowered = jax.jit(passing, compiler_options=options).lower(0)
+        lowered = jax.jit(with_barrier, compiler_options=options).lower(0)
         try:
             return "opt-barrier" in (lowered.compile().as_text() or "")
         except jax.errors.JaxRuntimeError:
@@ -256,7 +256,6 @@ def _stores(options: dict[str, Any]) -> bool:
 
 
 def num_programs() -> int:
-    """Return how many programs for runs this process has compiled."""
     platforms = {None, "cpu", jax.default_backend()}
     kinds = itertools.product(platforms, (False, True), (False, True))  # platform, is_plain and is_large
     return sum(program(*kind)._cache_size() for kind in kinds)  # JAX has no public name for it
@@ -271,8 +270,8 @@ def _run(traits: _RunTraits, system, keys, state, params, blocks, lengths, obser
             batch = leaf[..., None]
             return batch if reduce is None else reduce(batch)
 
-        arguments = (system, keys[0], one_state, params, blocks, lengths, observe, reduce_one, False)
-        end_state, records = _run(traits, *arguments)
+        arguments = (system, keys[0], one_state, params, blocks, lengths, observe, reduce_one)
+        end_state, records = _run(traits, *arguments, is_batch=False)
         return jax.tree.map(lambda leaf: leaf[..., None], end_state), records
     start_state = _start(traits.stores, system.init, keys, params, is_batch) if state is None else state
     shapes_after = functools.partial(_shapes_of, system.step, keys, is_batch)
@@ -385,9 +384,9 @@ def _machine(traits, system, keys, state, first_round, params, observe, reduce, 
 
     def record(state, leaves):
         read = iter(leaves)
-        unread = iter(make_zeros(are_read=False))
-        filled = [next(read if is_read else unread) for is_read in is_observed]
-        observed = observe_round(state, jax.tree.unflatten(structure, filled))
+        unread = iter(make_zeros(are_read=False))  # the result does not depend on their values
+        info_leaves = [next(read if is_read else unread) for is_read in is_observed]
+        observed = observe_round(state, jax.tree.unflatten(structure, info_leaves))
         return observed if reduce is None else jax.tree.map(reduce, observed)
 
     return Machine(draw=jax.vmap(draw), act=act, record=record, blank=make_zeros(are_read=True))
@@ -407,7 +406,7 @@ def _which_are_read(observe: Callable[[Any, Any], Any], state: Any, info: Any) -
     vmap.require_whole_bytes("what is observed", shapes)
     program = closed.jaxpr
     operands = itertools.chain.from_iterable(equation.invars for equation in program.eqns)
-    ids = {id(variable) for variable in [*operands, *program.outvars]}
+    ids = {id(variable) for variable in [*operands, *program.outvars]}  # literals among them have no hash
     info_variables = program.invars[len(jax.tree.leaves(state)) :]
     return [id(variable) in ids for variable in info_variables]
 

@@ -112,7 +112,7 @@ def error_contraction(num_features: Features, num_samples: Size) -> float:
 
 
 def one_expert_a_round(loads: Real[ArrayLike, "*batch M"], round: Real[ArrayLike, "*batch"]) -> Real[Numbers, "*batch"]:
-    """Return `round` if the loads add up to it, as in top-1 routing. Traced loads that do not give NaN."""
+    """Return `round` if the loads add up to it, as in top-1 routing. For traced loads with another sum return NaN."""
     xp = array_namespace(loads, round)
     total = xp.sum(xp.asarray(loads), axis=-1)
     if not constraints.is_known(loads, round):

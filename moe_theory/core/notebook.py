@@ -17,7 +17,6 @@ def register_pages(load: types.FunctionType) -> None:
 
 
 def pages() -> types.ModuleType:
-    """Return the module that the last `load` imports."""
     return _loaders[-1]()
 
 

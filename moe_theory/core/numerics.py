@@ -35,6 +35,6 @@ def rounded_positive(product: jax.Array) -> jax.Array:
 
 
 def stored(arrays: Any) -> Any:
-    """Return `arrays`. The engine's programs for a CPU compute each of them once and store it."""
+    """Return `arrays`. The engine's programs for a CPU compute each array once and store it."""
     # Each array gets its own barrier. With a joint barrier, XLA's emitter of small functions causes a memory fault.
     return jax.tree.map(jax.lax.optimization_barrier, arrays)

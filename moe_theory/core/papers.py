@@ -81,7 +81,7 @@ class Paper:
     commands: Mapping[str, str] = dataclasses.field(default_factory=dict)
     # Claims that `verify` tests without a pattern: a few words on each, by id.
     first_look: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    most_verdicts: int = 1_000  # its error budget has this many shares, whatever its number of claims
+    most_verdicts: int = 1_000  # shares of the paper's error budget, whatever its number of claims
     rank: int = 100  # position in reports. Papers of equal rank are sorted by name
 
     def __post_init__(self) -> None:
@@ -253,7 +253,6 @@ def find_spec(module: str) -> importlib.machinery.ModuleSpec | None:
 
 @functools.cache
 def find_paper(name: str) -> Paper:
-    """Return an installed paper. Raises: UnknownNameError, or DeclarationError if it is broken or none exists."""
     if not _entry_points():
         raise DeclarationError(NONE_INSTALLED)
     if name not in _entry_points():

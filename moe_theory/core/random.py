@@ -133,7 +133,8 @@ def draws(
     # A row has the four words of a hash. Normals are drawn in pairs. Numbers of rows are rounded up.
     num_rows = [-(-num_words * count // 4) for count in (num_uniforms, num_normals + num_normals % 2)]
     places = np.concatenate([np.arange(number) for number in num_rows])
-    words = threefry.stored_pairs(block(key, places, np.repeat([UNIFORMS, NORMALS], num_rows)))
+    streams = np.repeat([UNIFORMS, NORMALS], num_rows)
+    words = threefry.stored_pairs(block(key, places, streams))
 
     def words_of_numbers(rows: slice) -> list[list[Array]]:
         starts = range(0, 4, num_words)  # positions in a row at which a number begins

@@ -148,7 +148,7 @@ def _scatter(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
 
 
 def _single_axes(shape: Sequence[int], sizes: Sequence[int]) -> list[int] | None:
-    """Return the axes along which a window does not cover the array, or None if it has several places there."""
+    """Return the axes on which a window has one place of several, or None if it has several places but not all."""
     axes = [axis for axis, (size, full_size) in enumerate(zip(sizes, shape, strict=True)) if size != full_size]
     return axes if all(sizes[axis] == 1 for axis in axes) else None
 

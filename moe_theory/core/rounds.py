@@ -53,10 +53,8 @@ def _block_length(number: int, longest: int = ROUNDS_AHEAD) -> int:
     most = min(longest, number)
     lengths = range(most, longest // 2, -1) or (most,)  # one block if `number` is at most `longest` / 2
     spare = {length: -(-number // length) * length - number for length in lengths}  # unused rounds
-    for length in lengths:
-        if spare[length] <= MOST_SPARE * number:
-            return length
-    return min(spare, key=spare.__getitem__)
+    good_lengths = [length for length in lengths if spare[length] <= MOST_SPARE * number]
+    return good_lengths[0] if good_lengths else min(spare, key=spare.__getitem__)
 
 
 def without_room(records: Any, blocks: Blocks, count: int, platform: str | None) -> Any:
@@ -96,8 +94,8 @@ class _Rounds(NamedTuple):
     machine: Machine
     blocks: Blocks
     num_rounds: Any  # an int if strides and blocks are full, so that loops can be differentiated
-    stride: Any
-    done: int
+    stride: Any  # rounds per record
+    done: int  # rounds before these
 
     @property
     def num_records(self) -> Any:
@@ -191,7 +189,8 @@ def _write_records(rounds: _Rounds, state: Any) -> tuple[Any, Any]:
             return state, write_record(records, number * blocks.shared + place, state, info)
 
         num_left = count - number * blocks.shared
-        return _repeat(1 if blocks.shared == 1 else jnp.minimum(blocks.shared, num_left), one_record, carry)
+        num_records = 1 if blocks.shared == 1 else jnp.minimum(blocks.shared, num_left)
+        return _repeat(num_records, one_record, carry)
 
     shapes = jax.eval_shape(machine.record, state, machine.blank)
     records = jax.tree.map(lambda leaf: jnp.zeros((blocks.room, *leaf.shape), leaf.dtype), shapes)
@@ -208,7 +207,9 @@ def _stacked(times: int, body: Callable[[Any, Any], Any], state: Any) -> tuple[A
 
 
 def _repeat(times: Any, body: Callable[[Any, Any], Any], carry: Any) -> Any:
-    return body(0, carry) if isinstance(times, int) and times == 1 else jax.lax.fori_loop(0, times, body, carry)
+    if isinstance(times, int) and times == 1:
+        return body(0, carry)
+    return jax.lax.fori_loop(0, times, body, carry)
 
 
 def whole_blocks(num_rounds: int, stride: int) -> Blocks:

@@ -126,7 +126,7 @@ def fixed_signals(truths: Float[Numbers, "N d"], signals: Float[Numbers, "N d"],
     residuals = truths - np.sum(units * truths, axis=1, keepdims=True) * units
     signal_outer = units.T @ units / num_tasks
     complement = identity - signal_outer
-    norms = np.sum(residuals**2, axis=1)
+    residual_squares = np.sum(residuals**2, axis=1)  # |q|^2
     return Arrivals(
         truth_mean=np.mean(truths, axis=0),
         truth_outer=truths.T @ truths / num_tasks + variance * identity,
@@ -134,8 +134,8 @@ def fixed_signals(truths: Float[Numbers, "N d"], signals: Float[Numbers, "N d"],
         residual_mean=np.mean(residuals, axis=0),
         residual_truth=residuals.T @ truths / num_tasks + variance * complement,
         residual_outer=residuals.T @ residuals / num_tasks + variance * complement,
-        residual_spread=np.mean(norms) * identity
-        - (units.T * norms) @ units / num_tasks
+        residual_spread=np.mean(residual_squares) * identity
+        - (units.T * residual_squares) @ units / num_tasks
         + variance * (num_features - 1) * complement,
         residual_coupling=_coupling(units, residuals),
         signal_outer=signal_outer,
@@ -192,34 +192,33 @@ def learn_arrivals(arrivals: Arrivals, num_samples: int, num_rounds: int) -> Exa
     mean_residual = shrinkage * complement  # Sbar
     residual_map = shrinkage * arrivals.truth_coupling.swapaxes(1, 2)  # R
     half_drift = residual_map - own_moment * arrivals.residual_coupling.swapaxes(1, 2)
-    # drift @ mu holds the terms of Sigma+ that are linear in mu.
     drift = half_drift + half_drift.swapaxes(0, 1) - 2 * trace_moment * arrivals.residual_coupling
     learned_truth = arrivals.truth_outer - shrinkage * arrivals.residual_truth  # E[(I-S) w w']
     learned_outer = learned_truth - shrinkage * arrivals.residual_truth.T
     learned_outer = learned_outer + own_moment * arrivals.residual_outer + trace_moment * arrivals.residual_spread
     learned_mean = arrivals.truth_mean - shrinkage * arrivals.residual_mean
-    truth_norm = np.trace(arrivals.truth_outer)
-    residual_norm = np.trace(arrivals.residual_outer)
+    truth_square = np.trace(arrivals.truth_outer)
+    residual_square = np.trace(arrivals.residual_outer)
 
     mean = np.zeros(num_features)
     second_moment, covariance = np.zeros((2, num_features, num_features))  # Sigma, J_t
     states = [(mean, second_moment, covariance)]  # up to the last three
-    of_rounds: list[tuple[Any, ...]] = []  # e_t, g_t, tr J_t, tr Sbar J_{t-1}
-    while len(of_rounds) < num_rounds:
-        deviation = np.vdot(complement, second_moment) - 2 * mean @ arrivals.residual_mean + residual_norm
+    metrics: list[tuple[Any, ...]] = []  # e_t, g_t, tr J_t, tr Sbar J_{t-1}
+    while len(metrics) < num_rounds:
+        deviation = np.vdot(complement, second_moment) - 2 * mean @ arrivals.residual_mean + residual_square
         sandwich = _mean_sandwich(arrivals, second_moment, own_moment, trace_moment)
         second_moment = sandwich + drift @ mean + learned_outer
         own_covariance = learned_truth + residual_map @ mean
         mean = mean_residual @ mean + learned_mean
         earlier_covariance = mean_residual @ covariance
         covariance = earlier_covariance + own_covariance - np.outer(mean, arrivals.truth_mean)
-        independent_error = np.trace(second_moment) + truth_norm - 2 * mean @ arrivals.truth_mean
-        of_rounds.append((shrinkage * deviation, independent_error, np.trace(covariance), np.trace(earlier_covariance)))
+        independent_error = np.trace(second_moment) + truth_square - 2 * mean @ arrivals.truth_mean
+        metrics.append((shrinkage * deviation, independent_error, np.trace(covariance), np.trace(earlier_covariance)))
         states = [*states[-2:], (mean, second_moment, covariance)]
         if all(map(np.array_equal, states[0], states[-1])):  # as two rounds before, so the last two rounds recur
-            rounds_left = num_rounds - len(of_rounds)
-            of_rounds += (of_rounds[-2:] * rounds_left)[:rounds_left]
-    error, independent_error, covariance_trace, earlier_trace = np.transpose(of_rounds)
+            rounds_left = num_rounds - len(metrics)
+            metrics += (metrics[-2:] * rounds_left)[:rounds_left]
+    error, independent_error, covariance_trace, earlier_trace = np.transpose(metrics)
     rounds = np.arange(1, num_rounds + 1)
     num_earlier = np.maximum(rounds - 1, 1)  # round 1 has no earlier task, and its forgetting is set to 0
     excess = 2 * earlier_trace + [np.sum(error[:index]) for index in range(num_rounds)]
@@ -241,7 +240,7 @@ def given_routes(
     Source: derivation above.
     """
     require(Count, num_rounds=len(tasks))
-    return _metrics_of_routes(truths, signals, num_samples, tasks, experts)
+    return _all_metrics(truths, signals, num_samples, tasks, experts)
 
 
 def given_arrivals(
@@ -255,12 +254,10 @@ def given_arrivals(
     """
     require(Count, num_rounds=len(truths))
     rounds = np.broadcast_to(np.arange(len(experts))[:, None], experts.shape)  # the task of a round is its own row
-    return _metrics_of_routes(truths, signals, num_samples, tasks=rounds, experts=experts)
+    return _all_metrics(truths, signals, num_samples, tasks=rounds, experts=experts)
 
 
-def _metrics_of_routes(
-    truths: Numbers, signals: Numbers, num_samples: int, tasks: np.ndarray, experts: np.ndarray
-) -> Exact:
+def _all_metrics(truths: Numbers, signals: Numbers, num_samples: int, tasks: np.ndarray, experts: np.ndarray) -> Exact:
     """Return the metrics if the arrival in round t of replicate b has row tasks[t, b] of its truths and signals."""
     truths = np.moveaxis(np.asarray(truths, np.float64), -1, 0)  # the replicate axis goes to the front
     signals = np.moveaxis(np.asarray(signals, np.float64), -1, 0)
@@ -297,7 +294,7 @@ def _learn_routes(
 
     def learn(carry: tuple[Array, ...], route: tuple[Array, Array]) -> tuple[tuple[Array, ...], tuple[Array, Array]]:
         # E[v], E[v v'], V, L and the summed errors (without |w_l|^2) of each expert, and the sum of |w_l|^2
-        means, second_moments, truth_sums, loads, losses, norms = carry
+        means, second_moments, truth_sums, loads, losses, truth_squares = carry
         task, expert = route
         is_served = expert >= 0
         place = (replicates, jnp.where(is_served, expert, num_experts))  # nothing is written beyond the last expert
@@ -317,21 +314,21 @@ def _learn_routes(
         by_truth = updated - own_moment * mean + (own_moment - 1) / 2 * truth
         half = truth[:, :, None] * by_truth[:, None, :] + unit[:, :, None] * by_unit[:, None, :]
         isotropic = (trace_moment * trace)[:, :, None] * jnp.eye(num_features)
-        second = own_moment * second + half + half.swapaxes(1, 2) + isotropic
+        second = own_moment * second + half + half.swapaxes(1, 2) + isotropic  # half of the terms are transposes
         means = means.at[place].set(updated)
         second_moments = second_moments.at[place].set(second)
         truth_sums = truth_sums.at[place].add(truth)
         loads = loads.at[place].add(1.0)
-        squared_norm = jnp.trace(second, axis1=1, axis2=2)
-        loss = loads[place] * squared_norm - 2 * jnp.sum(updated * truth_sums[place], axis=1)  # L tr E[v v'] - 2 E[v].V
+        model_square = jnp.trace(second, axis1=1, axis2=2)
+        loss = loads[place] * model_square - 2 * jnp.sum(updated * truth_sums[place], axis=1)  # L tr E[v v'] - 2 E[v].V
         losses = losses.at[place].set(loss)
-        norms += jnp.where(is_served, jnp.sum(truth**2, axis=1), 0.0)
+        truth_squares += jnp.where(is_served, jnp.sum(truth**2, axis=1), 0.0)
         error = jnp.where(is_served, (own_moment + trace_moment * (num_features - 1)) * trace[:, 0], 0.0)
-        return (means, second_moments, truth_sums, loads, losses, norms), (error, jnp.sum(losses, axis=1) + norms)
+        total_error = jnp.sum(losses, axis=1) + truth_squares
+        return (means, second_moments, truth_sums, loads, losses, truth_squares), (error, total_error)
 
-    experts_shape = models_shape[:2]
-    matrices_shape = (*models_shape, num_features)
-    carry_shapes = (models_shape, matrices_shape, models_shape, experts_shape, experts_shape, num_replicates)
+    per_expert = models_shape[:2]
+    carry_shapes = (models_shape, (*models_shape, num_features), models_shape, per_expert, per_expert, num_replicates)
     _, errors = jax.lax.scan(learn, tuple(map(jnp.zeros, carry_shapes)), (tasks, experts))
     return errors
 

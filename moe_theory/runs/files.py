@@ -48,7 +48,6 @@ def whole_set(folder: Path, names: Iterable[str]) -> Iterator[dict[str, Path]]:
 
 
 def _sync(path: Path) -> None:
-    """Wait until the file or folder is on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -103,7 +102,6 @@ def plain(value: Any) -> Any:
 
 
 def sealed(document: Mapping[str, Any]) -> str:
-    """Return a document as JSON, with its digest."""
     content = json.loads(json.dumps(document, allow_nan=False))  # as it will be read
     return json.dumps({**content, SEAL: digest(content)}, indent=2) + "\n"
 

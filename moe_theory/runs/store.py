@@ -26,7 +26,6 @@ PATTERN = "results*.sqlite"
 PATIENCE = 60.0  # seconds that a writer waits for another writer
 _TABLE = """results
     (key TEXT PRIMARY KEY, label TEXT, extent INTEGER, digest BLOB, data BLOB) WITHOUT ROWID"""
-# Replaces a row that is not longer.
 _INSERT = """INSERT INTO results VALUES (?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE
     SET label = excluded.label, extent = excluded.extent, digest = excluded.digest, data = excluded.data
     WHERE excluded.extent >= extent"""
@@ -125,6 +124,7 @@ class Store:
                     self.folder.mkdir(parents=True, exist_ok=True)
                     mode = "rwc" if file == self.file else "rw"  # only this process's own file may be created
                     uri = f"{file.absolute().as_uri()}?mode={mode}"
+                    # Without an isolation level, transactions are ours. Threads take turns by the lock.
                     database = sqlite3.connect(uri, PATIENCE, isolation_level=None, check_same_thread=False, uri=True)
                     database.execute("PRAGMA synchronous=FULL")
                     self._databases[file] = database

@@ -32,9 +32,7 @@ MAX_CHUNKS = 1_000_000
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class CellTask:
-    """Everything that decides a cell's numbers, and how its chunks run."""
-
+class CellTask:  # everything that decides a cell's numbers, and how its chunks run
     system: str
     dims: Mapping[str, Any]
     choices: Mapping[str, str]

@@ -73,7 +73,6 @@ class Sweep(Specification):
 
 
 def results_of(outcome: runner.Outcome) -> "Results":
-    """Return the results of a run, which are partial if chunks are missing."""
     results = Results(outcome.plan, outcome.store, partial=True)  # so that missing chunks raise nothing here
     results.partial = not results.coverage.is_complete
     return results

@@ -103,10 +103,7 @@ def run(
         counts = ChunkCounts(len(chunks), present=len(saved), damaged=dict(store.damaged))
         runner = Runner(pool, progress)
         work = sum(chunk.replicate_rounds for chunk in missing)
-        tasks = (  # made one by one
-            Task(functools.partial(planning.compute, chunk), work=chunk.replicate_rounds, place=chunk)
-            for chunk in missing
-        )
+        tasks = (Task(functools.partial(planning.compute, chunk), chunk.replicate_rounds, chunk) for chunk in missing)
         runner.add(store, tasks, work, f"on {pool.description}")
         progress.at(counts.line)
         try:

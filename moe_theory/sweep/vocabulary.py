@@ -40,8 +40,6 @@ def checked(kind: TypeAdapter[_T], value: Any, name: str = "") -> _T:
 
 
 def one_of(kind: str, names: Iterable[str]) -> AfterValidator:
-    """Return a validator that refuses other names of this kind, such as "reading"."""
-
     def check(name: str) -> str:
         if name not in names:
             raise unknown_name(kind, name, names)
