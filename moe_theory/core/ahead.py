@@ -159,7 +159,7 @@ def _stages(equations: list[Any], early: Variables, changing: Variables) -> _Sta
     prepare = _without(random, draw)
     # A value that is larger than its inputs is computed again rather than stored.
     available = early | set(_outputs(random))
-    origins = {}  # sources of such values
+    origins = {}  # by variable of such a value, the variables from which it is computed
     for equation in prepare:
         sources = set()
         for variable in _inputs([equation]) & available:

@@ -21,7 +21,7 @@ from moe_theory.core.numerics import stored
 LONGEST_CHAIN = 16
 # Parts added at once. XLA fuses nothing with a longer sum, which then takes 1.5 times as long.
 MOST_PARTS = 15
-MOST_TERMS = 1024  # along an axis. Longer sums are left to XLA
+MOST_TERMS = 1024  # along an axis. XLA reduces longer axes
 
 # How an operation is batched.
 SHARED = "shared"  # it runs once for all replicates

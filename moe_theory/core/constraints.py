@@ -291,7 +291,7 @@ def _constraints(kind: type) -> dict[str, tuple[Any, ...]]:
 
 
 def _admitted(owner: Any, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of a function or a NamedTuple that are checked, with arrays in place of lists."""
+    """Return the checked arguments of a function or fields of a NamedTuple, with arrays in place of lists."""
     is_tuple = isinstance(owner, type)
     admitted = {}
     for name, value in values.items():

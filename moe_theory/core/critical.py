@@ -39,7 +39,7 @@ def lead_after_turns(num_experts: int, drive: float, contraction: float = 0.0) -
     def pay(expert: int, cost: float) -> None:
         weights = np.exp(outputs - outputs.max())
         weights /= weights.sum()
-        outputs[:] += num_experts * drive * cost * weights[expert] * weights  # for all j, then the rest for j = m
+        outputs[:] += num_experts * drive * cost * weights[expert] * weights  # for all j. The next line completes j = m
         outputs[expert] -= num_experts * drive * cost * weights[expert]
 
     for expert in range(num_experts - 1):

@@ -83,7 +83,7 @@ def taught(
         revealed = revealed + variance
         hidden = hidden + (num_features - 1) * variance
         own_spread_error = (num_features - contraction * (num_features - 1)) * variance
-    squared_move = revealed + (1 - contraction) * jnp.maximum(hidden, 0)  # rounding may make a square negative
+    squared_move = revealed + (1 - contraction) * jnp.maximum(hidden, 0)  # e_n - x^2 may fall below 0
     forgettable = errors - (own_projection - along) ** 2 - gaps + (truth_projection - along) ** 2  # in [...] above
     differences = jnp.sum(truth[None, :] * units, axis=1) - projections  # w_n.u_k - a_k
     cosines = jnp.sum(unit[None, :] * units, axis=1)  # u_n.u_k

@@ -23,7 +23,7 @@ def plain(value: Any) -> float | np.ndarray:
 
 
 def rounded(product: jax.Array, zero: jax.Array) -> jax.Array:
-    """Return `product`, rounded before any sum with it. No compiler must know that the integer `zero` is 0."""
+    """Return `product`, rounded before any sum with it. The integer `zero` is 0, but a compiler cannot know that."""
     words = jnp.int32 if product.dtype == jnp.float32 else jnp.int64
     bits = jax.lax.bitcast_convert_type(product, words)
     return jax.lax.bitcast_convert_type(bits ^ zero.astype(words), product.dtype)

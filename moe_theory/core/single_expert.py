@@ -253,7 +253,7 @@ def given_arrivals(
     Source: derivation above.
     """
     require(Count, num_rounds=len(truths))
-    rounds = np.broadcast_to(np.arange(len(experts))[:, None], experts.shape)  # the task of a round is its own row
+    rounds = np.broadcast_to(np.arange(len(experts))[:, None], experts.shape)  # every round has its own row
     return _all_metrics(truths, signals, num_samples, tasks=rounds, experts=experts)
 
 
