@@ -50,12 +50,12 @@ def split_step(step: Callable[[Any, Any, Any], Any], key: Any, state: Any, param
     num_keys = len(jax.tree.leaves(key))
     num_states = len(jax.tree.leaves(state))
     keys = program.invars[:num_keys]
-    parameter_variables = program.invars[num_keys:]
+    parameter_variables = program.invars[num_keys:]  # of state and params
     states = parameter_variables[:num_states]
     after = program.outvars[:num_states]
-    constants: Variables = set()
+    constants: Variables = set()  # leaves that the step leaves unchanged
     added: list[int | None] = [None] * num_states
-    # Other results are refused later, by `vmap.require_step_result`.
+    # `vmap.require_step_result` later refuses results that are not like the state.
     if isinstance(result, tuple) and result and jax.tree.structure(result[0]) == jax.tree.structure(state):
         constants = {before for before, now in zip(states, after, strict=True) if before is now}
         added = _added(closed, num_keys, num_states)
@@ -64,13 +64,14 @@ def split_step(step: Callable[[Any, Any, Any], Any], key: Any, state: Any, param
 
     act_inputs = _variables(program.outvars) | _inputs(stages.act)
     act_inputs -= set(_outputs(stages.act))
+    # Of the earlier parts, `prepared` has what `act` needs, and `drawn_variables` what `prepare` needs or passes on.
     prepared = [variable for variable in [*keys, *_outputs(stages.draw + stages.prepare)] if variable in act_inputs]
     prepare_inputs = set(prepared) | _inputs(stages.prepare)
     drawn_variables = [variable for variable in [*keys, *_outputs(stages.draw)] if variable in prepare_inputs]
 
     def part(inputs: list[Any], equations: list[Any], outputs: list[Any]) -> Callable[[Any, Any, Any], Values]:
         needed = _needed(stages.plain + equations, _variables(outputs))
-        run = _function_of(closed, [*inputs, *parameter_variables], outputs, needed)
+        run = _function_of(closed, [*inputs, *parameter_variables], outputs=outputs, equations=needed)
         return lambda values, state, params: run(*jax.tree.leaves((values, state, params)))
 
     def count(state: Any, rounds: Any) -> Any:
@@ -122,26 +123,28 @@ def require_same_start(init: Callable[[Any], Any], key: Any) -> tuple[Any, int |
             "`init` returns a `round` that depends on its key, but all replicates must begin at the same round. "
             "Return round=jnp.int32(0), and keep any other clock in a separate field."
         )
-    (value,) = _function_of(closed, [], outputs, needed)()
+    (value,) = _function_of(closed, inputs=[], outputs=outputs, equations=needed)()
     is_single = is_known(value) and jnp.shape(value) == ()
     return shapes, int(value) if is_single else None
 
 
 def _function_of(closed: Any, inputs: list[Any], outputs: list[Any], equations: list[Any]) -> Callable[..., Values]:
-    names = closed.jaxpr.debug_info.with_unknown_names()
+    names = closed.jaxpr.debug_info.with_unknown_names()  # those of `closed` are for other inputs and outputs
     part = closed.jaxpr.replace(invars=inputs, outvars=outputs, eqns=equations, debug_info=names)
     return jex_core.jaxpr_as_fun(jex_core.ClosedJaxpr(part, closed.consts))
 
 
 def place_of_round(state: Any) -> Any:
+    """Return the position of `round` among the leaves of a state, or None if `round` is not a leaf."""
     structure = jax.tree.structure(state)
     place = jax.tree.unflatten(structure, list(range(structure.num_leaves))).round
     return place if isinstance(place, int) else None
 
 
-def _stages(equations: list[Any], variables: Variables, changing: Variables) -> _Stages:
+def _stages(equations: list[Any], early: Variables, changing: Variables) -> _Stages:
+    """Return the stages, given the variables that are known rounds ahead and those that steps change."""
     act = _reached(equations, changing)
-    random = _reached(_without(equations, act), variables)
+    random = _reached(_without(equations, act), early)
     plain = _without(equations, act + random)
     costly_outputs = set(_outputs([equation for equation in random if _is_costly(equation)]))
     costly = _needed(random, costly_outputs)
@@ -155,8 +158,8 @@ def _stages(equations: list[Any], variables: Variables, changing: Variables) -> 
             drawn_variables |= set(equation.outvars)
     prepare = _without(random, draw)
     # A value that is larger than its inputs is computed again rather than stored.
-    available = variables | set(_outputs(random))
-    origins = {}
+    available = early | set(_outputs(random))
+    origins = {}  # by variable of such a value, the variables from which it is computed
     for equation in prepare:
         sources = set()
         for variable in _inputs([equation]) & available:
@@ -173,13 +176,14 @@ def _stages(equations: list[Any], variables: Variables, changing: Variables) -> 
 
 
 class _Offset(NamedTuple):
-    """A leaf of a state plus a known integer, or a constant."""
+    """A leaf of a state plus a known integer, or a known integer alone."""
 
-    leaf: int | None  # None for a constant
+    leaf: int | None  # position of the leaf, or None for an integer alone
     number: int
 
 
 def _added(closed: Any, first: int, count: int) -> list[int | None]:
+    """Return what a step adds to each of `count` leaves of the state, which are the inputs from `first` on."""
     inputs = closed.jaxpr.invars
     input_offsets = [
         _Offset(place - first, 0) if first <= place < first + count and _is_integer(variable.aval) else None
@@ -190,6 +194,7 @@ def _added(closed: Any, first: int, count: int) -> list[int | None]:
 
 
 def _offsets(closed: Any, inputs: list[_Offset | None], outputs: list[Any] | None = None) -> list[_Offset | None]:
+    """Return what is known of these outputs, by default of all, from what is known of the inputs."""
     program = closed.jaxpr
     offsets: dict[Any, _Offset | None] = dict(zip(program.invars, inputs, strict=True))
     for variable, constant in zip(program.constvars, closed.consts, strict=True):
@@ -216,13 +221,13 @@ def _offsets(closed: Any, inputs: list[_Offset | None], outputs: list[Any] | Non
         elif name == "select_n" and len(set(operands[1:])) == 1:
             results = operands[1:2]
         elif name in ("add", "sub") and None not in operands and _is_integer(result_type):
-            one: Any = operands[0]
-            other: Any = operands[1]
-            if other.leaf is None:
-                number = other.number if name == "add" else -other.number
-                results = [_Offset(one.leaf, one.number + number)]
-            elif one.leaf is None and name == "add":
-                results = [_Offset(other.leaf, one.number + other.number)]
+            left: Any = operands[0]
+            right: Any = operands[1]
+            if right.leaf is None:
+                number = right.number if name == "add" else -right.number
+                results = [_Offset(left.leaf, left.number + number)]
+            elif left.leaf is None and name == "add":
+                results = [_Offset(right.leaf, left.number + right.number)]
         elif name in _UNCHANGED and operands[0] is not None and _is_integer(result_type):
             dtype = equation.invars[0].aval.dtype
             limits = jnp.iinfo(result_type.dtype)

@@ -21,7 +21,7 @@ from jaxtyping import Array, Float, Int
 from moe_theory.core.constraints import Within, require
 from moe_theory.core.locality import Locality, Move, distance_moved
 
-OWN = 0.7  # weight of an expert's own last move in the baseline of `repaired`
+OWN_WEIGHT = 0.7  # of an expert's own last move in the baseline of `repaired`
 
 
 class Baseline(NamedTuple):
@@ -57,8 +57,9 @@ def compared(own: float) -> Locality:
     require(Within(0, 1, why="it is a weight"), own=own)
 
     def init(dims: Any) -> Baseline:
-        zero = jnp.zeros((), jnp.result_type(float))
-        return Baseline(jnp.zeros(dims.max_experts, zero.dtype), zero, jnp.zeros((), jnp.int32))
+        dtype = jnp.result_type(float)
+        last = jnp.zeros(dims.max_experts, dtype)
+        return Baseline(last, mean=jnp.zeros((), dtype), num_moves=jnp.zeros((), jnp.int32))
 
     def cost(move: Move, before: Baseline, arrival: Any, params: Any) -> tuple[Float[Array, " M"], Baseline]:
         del arrival, params
@@ -66,13 +67,13 @@ def compared(own: float) -> Locality:
         count = before.num_moves + jnp.sum(move.learned, dtype=jnp.int32)
         changes = jnp.where(move.learned, move.costs - before.mean, 0)
         mean = before.mean + jnp.sum(changes) / jnp.maximum(count, 1)
-        return costs, Baseline(jnp.where(move.learned, move.costs, before.last), mean, count)
+        return costs, Baseline(last=jnp.where(move.learned, move.costs, before.last), mean=mean, num_moves=count)
 
     return Locality(cost, init)
 
 
 last_move = compared(1.0)  # baseline: the expert's own last move
 mean_move = compared(0.0)  # baseline: the mean of all moves
-repaired = compared(OWN)  # baseline: the weighted mean of both
+repaired = compared(OWN_WEIGHT)  # baseline: the weighted mean of both
 # Losses by name. The paper's loss comes first. It treats a move that was not tried as costless.
 LOCALITIES = {"printed": distance_moved, "repaired": repaired, "last-move": last_move, "mean-move": mean_move}

@@ -21,7 +21,7 @@ from moe_theory.core.numerics import stored
 LONGEST_CHAIN = 16
 # Parts added at once. XLA fuses nothing with a longer sum, which then takes 1.5 times as long.
 MOST_PARTS = 15
-MOST_TERMS = 1024  # terms along an axis
+MOST_TERMS = 1024  # along an axis. XLA reduces longer axes
 
 # How an operation is batched.
 SHARED = "shared"  # it runs once for all replicates
@@ -109,10 +109,11 @@ class _Context(NamedTuple):
 def _replay(closed: Any, inputs: list[_Value], context: _Context) -> list[_Value]:
     program = closed.jaxpr
     values: dict[Any, _Value] = dict(zip(program.invars, inputs, strict=True))
-    values.update(zip(program.constvars, (_Value(constant, False) for constant in closed.consts), strict=True))
+    constants = [_Value(constant, is_batched=False) for constant in closed.consts]
+    values.update(zip(program.constvars, constants, strict=True))
 
     def read(atom: Any) -> _Value:
-        return _Value(atom.val, False) if isinstance(atom, jex_core.Literal) else values[atom]
+        return _Value(atom.val, is_batched=False) if isinstance(atom, jex_core.Literal) else values[atom]
 
     for equation in program.eqns:
         operands = [read(atom) for atom in equation.invars]
@@ -138,7 +139,7 @@ def _apply(equation: Any, operands: list[_Value], context: _Context) -> list[_Va
         return _results(equation, outputs, is_batched=True)
     if rule == WRITTEN:
         rewritten = rewriting.function_for(equation)
-        if rewritten is not None:
+        if rewritten is not None:  # as `_rule` has found. The log already has this operation
             shapes = [jax.ShapeDtypeStruct(atom.aval.shape, atom.aval.dtype) for atom in equation.invars]
             return _replay(jax.make_jaxpr(rewritten)(*shapes), operands, context._replace(log=None))
     if rule == TRAILING:
@@ -150,7 +151,7 @@ def _apply(equation: Any, operands: list[_Value], context: _Context) -> list[_Va
             shape = equation.outvars[0].aval.shape if _is_elementwise(equation) else None
             arrays = [_to_batched(operand, size, shape) for operand in operands]
         return _results(equation, _bind(equation, arrays, **changes), is_batched=True)
-    if size == 1:  # branches and loops stay as they are
+    if size == 1:  # without `vmap`, branches and loops stay as they are
         single = [lax.squeeze(array, (array.ndim - 1,)) if is_batched else array for array, is_batched in operands]
         results = _results(equation, _bind(equation, single), is_batched=True)
         return [value._replace(array=lax.expand_dims(value.array, (value.array.ndim,))) for value in results]
@@ -201,11 +202,11 @@ def _is_stored(equation: Any, operands: list[_Value]) -> bool:
 
 
 def _chain(combine: Callable[[Any, Any], Any], equation: Any, array: Any) -> Any:
-    for axis in sorted(equation.params["axes"], reverse=True):
+    for axis in sorted(equation.params["axes"], reverse=True):  # from the last, so that earlier axes keep their numbers
         parts = [array]
         size = array.shape[axis]
         if size > LONGEST_CHAIN:
-            # Slices of equal width are combined to one slice, and what is left over follows it.
+            # Slices of equal width are combined to one slice, and the terms behind the last slice follow it.
             width = max(math.isqrt(size), size // MOST_PARTS)
             end = width * min(size // width, MOST_PARTS)
             slices = [lax.slice_in_dim(array, start, start + width, axis=axis) for start in range(0, end, width)]
@@ -217,6 +218,7 @@ def _chain(combine: Callable[[Any, Any], Any], equation: Any, array: Any) -> Any
     return array
 
 
+# Operations on each number alone.
 _ELEMENTWISE = frozenset(
     "add sub mul div rem max min pow integer_pow square sqrt rsqrt exp exp2 log log1p expm1 neg abs sign floor ceil "
     "round eq ne lt le gt ge and or not xor is_finite erf erf_inv erfc logistic tanh sin cos atan2 select_n "
@@ -226,6 +228,7 @@ _ELEMENTWISE = frozenset(
 
 _NARROW = (jax.numpy.float16, jax.numpy.bfloat16)  # XLA adds these in float32
 
+# By operation: (equation, operands) -> its results for the whole batch.
 _STORED: dict[str, Callable[..., Any]] = {
     "random_bits": lambda equation, keys: stored(
         threefry.random_bits(keys, equation.params["bit_width"], equation.params["shape"])
@@ -239,11 +242,13 @@ _STORED: dict[str, Callable[..., Any]] = {
     "reduce_or": functools.partial(_chain, lax.bitwise_or),
 }
 
+# Operations that run unchanged, because their parameters number only axes before the batch axis.
 _SAME_AXES = frozenset(
     "reduce_sum reduce_max reduce_min reduce_and reduce_or reduce_prod cumsum cumprod cummax cummin concatenate stack "
     "squeeze rev split optimization_barrier".split()
 )
 
+# By operation: (equation, size of the batch) -> the parameters that have an entry for every axis.
 _RESHAPES: dict[str, Callable[[Any, int], dict[str, Any]]] = {
     "broadcast_in_dim": lambda equation, size: {
         "shape": (*equation.params["shape"], size),

@@ -46,7 +46,9 @@ class Within:
         is_high = value > self.high or (self.open_high and value == self.high)
         if not (is_low or is_high):
             return None
-        bound = f"in {'(' if self.open_low else '['}{self.low:g}, {self.high:g}{')' if self.open_high else ']'}"
+        left = "(" if self.open_low else "["
+        right = ")" if self.open_high else "]"
+        bound = f"in {left}{self.low:g}, {self.high:g}{right}"
         if math.isinf(self.high):
             bound = f"{'above' if self.open_low else 'at least'} {self.low:g}"
         elif math.isinf(self.low):
@@ -84,7 +86,7 @@ class OneOf:
 class Squared:
     """0, or a number whose square, and sums of such squares, the run's precision can hold."""
 
-    room: float = 1e4  # factor between the numbers and the limits of the precision
+    room: float = 1e4  # factor between the allowed numbers and the roots of the precision's limits
 
     def complaint(self, name: str, value: Any) -> str | None:
         dtype = jnp.result_type(float)
@@ -98,11 +100,11 @@ class Squared:
 
 @dataclasses.dataclass(frozen=True)
 class AtMost:
-    other: str
+    other: str  # the field or argument that the number must not exceed
     why: str
 
 
-PaddedTo = functools.partial(AtMost, why="arrays are padded to this size")  # a size in `Dims`
+PaddedTo = functools.partial(AtMost, why="arrays are padded to this size")  # the argument is a size in `Dims`
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,7 +121,7 @@ Scale = Annotated[Real, Within(low=0), Squared()]  # scale of vectors whose squa
 LARGEST_STEP = Within(high=1e12, why="in float32 anything added to a larger step is lost")
 StepSize = Annotated[Real, Within(low=0), LARGEST_STEP]
 Probability = Annotated[Real, Within(0, 1, why="it is a probability")]
-A_PROBABILITY = Within(0, 1, open_low=True, open_high=True, why="it is a probability")
+A_PROBABILITY = Within(0, 1, open_low=True, open_high=True, why="it is a probability")  # neither 0 nor 1
 OpenProbability = Annotated[Real, A_PROBABILITY]
 Flag = Annotated[Bool[Scalar, ""], OneOf((True, False))]
 Count = Annotated[Int[Scalar, ""], Whole(1)]
@@ -146,7 +148,7 @@ def check(params: Any, dims: Any = None) -> Values:
             )
         _require(_constraints(type(params))[name], name, value.item())
         _require_representable(name, value.item(), real)
-    size_names = getattr(dims, "__dataclass_fields__", getattr(dims, "_fields", ()))
+    size_names = getattr(dims, "__dataclass_fields__", getattr(dims, "_fields", ()))  # of a dataclass or a NamedTuple
     sizes = {name: getattr(dims, name) for name in size_names}
     _require_order(type(params), {**sizes, **values})
     return values
@@ -162,7 +164,7 @@ def _require_order(kind: Any, values: Mapping[str, Any]) -> None:
 
 def _require_allowed(constraints: Sequence[Any], name: str, text: Any, number: Any) -> None:
     """Raise InvalidValueError, which shows `text`, for a number that a constraint does not allow."""
-    for constraint in constraints:
+    for constraint in constraints:  # `_require_order` reads `AtMost`, and `debug` reads `Undefined`
         problem = constraint.complaint(name, number) if hasattr(constraint, "complaint") else None
         if problem:
             raise InvalidValueError(f"{name}={text} {problem}", argument=name)
@@ -180,7 +182,7 @@ def check_sizes(dims: Any) -> None:
 
 
 def require(constraint: Any, **values: Any) -> None:
-    """Raise InvalidValueError for numbers or arrays that are not finite or violate a constraint such as `Whole(2)`."""
+    """Raise InvalidValueError for values that are not finite or violate a constraint (`Whole(2)`) or type (`Count`)."""
     for name, value in values.items():
         _require(getattr(constraint, "__metadata__", (constraint,)), name, value)
 
@@ -229,6 +231,7 @@ def require_overparameterized(num_features: Features, num_samples: Size) -> None
 
 
 def require_ordered(values: Mapping[str, Any], lower: str, upper: str, why: str) -> None:
+    """Raise InvalidValueError where the value called `lower` is above that called `upper`, if `values` has both."""
     if not {lower, upper} <= values.keys():
         return
     try:
@@ -246,7 +249,7 @@ def _require_representable(name: str, value: float, dtype: Any) -> None:
     limits: Any = np.finfo(dtype)
     smallest = float(limits.tiny)
     largest = float(limits.max)
-    if isinstance(value, int):  # runs hold integers with as many bits
+    if isinstance(value, int):  # runs hold integers with as many bits as real numbers
         limits = np.iinfo(f"int{8 * np.dtype(dtype).itemsize}")
         smallest = 1
         largest = limits.max
@@ -259,6 +262,7 @@ def _require_representable(name: str, value: float, dtype: Any) -> None:
 
 
 def is_known(*leaves: Any) -> bool:
+    """Return whether all values can be read now, because none of them is traced."""
     return not any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(leaves))
 
 
@@ -281,17 +285,18 @@ def _constraints(kind: type) -> dict[str, tuple[Any, ...]]:
     constraints = {}
     for name, hint in hints_of(kind).items():
         members = [hint, *(member for member in get_args(hint) if get_args(member))]  # also the members of a union
-        stated = itertools.chain.from_iterable(getattr(member, "__metadata__", ()) for member in members)
-        constraints[name] = tuple(part for part in stated if isinstance(part, kinds))
+        metadata = itertools.chain.from_iterable(getattr(member, "__metadata__", ()) for member in members)
+        constraints[name] = tuple(part for part in metadata if isinstance(part, kinds))
     return constraints
 
 
-def _admitted(kind: Any, values: Mapping[str, Any]) -> dict[str, Any]:
-    is_tuple = isinstance(kind, type)
+def _admitted(owner: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the checked arguments of a function or fields of a NamedTuple, with arrays in place of lists."""
+    is_tuple = isinstance(owner, type)
     admitted = {}
     for name, value in values.items():
-        hint = hints_of(kind)[name]
-        constraints = _constraints(kind)[name]
+        hint = hints_of(owner)[name]
+        constraints = _constraints(owner)[name]
         if isinstance(hint, type) and issubclass(hint, tuple):
             if not hasattr(value, "_fields"):
                 raise InvalidValueError(
@@ -308,13 +313,13 @@ def _admitted_value(name: str, value: Any, hint: Any, constraints: tuple[Any, ..
         return None
     base = _base_of(hint)
     if base is str:
-        _require_allowed(constraints[:1], name, text=shortened(value), number=value)
+        _require_allowed(constraints[:1], name, text=shortened(value), number=value)  # at most a `OneOf`
         return value
     _require(constraints, name, value)
     axes = None if is_field else axes_of(hint)  # in a batch, fields have one more axis
     shape = np.asarray(value).shape
     if axes is not None and len(shape) != len(axes):
-        is_open = any(axis.startswith("*") for axis in axes)
+        is_open = any(axis.startswith("*") for axis in axes)  # "*batch" stands for any number of axes, or none
         if not is_open or len(shape) < len(axes) - 1:
             expected = f"an array with axes ({' '.join(axes)})" if axes else "one number"
             raise InvalidValueError(f"{name} has shape {shape}, but must be {expected}. Change {name}.", argument=name)
@@ -324,6 +329,7 @@ def _admitted_value(name: str, value: Any, hint: Any, constraints: tuple[Any, ..
 
 
 def _base_of(hint: Any) -> Any:
+    """Return a type without its constraints. Of a union it is that of the first member."""
     annotated = hint if hasattr(hint, "__metadata__") else next(iter(get_args(hint)), hint)
     return getattr(annotated, "__origin__", annotated)
 
@@ -347,7 +353,7 @@ def _require(constraints: tuple[Any, ...], name: str, value: Any) -> None:
         array = None
         if kind in "iu":
             array = np.asarray(value)
-        elif kind in "bfOV":  # V: bfloat16
+        elif kind in "bfOV":  # O: Python's large integers, V: bfloat16
             array = np.asarray(value, float)
     except OverflowError:
         raise InvalidValueError(f"{name}={shortened(value)} is too large. Lower {name}.", argument=name) from None
@@ -358,7 +364,7 @@ def _require(constraints: tuple[Any, ...], name: str, value: Any) -> None:
     if isinstance(value, (int, float)):
         numbers = [value]
     elif array.size and not any(isinstance(constraint, (Whole, OneOf, Squared)) for constraint in constraints):
-        numbers = [array.min().item(), array.max().item()]
+        numbers = [array.min().item(), array.max().item()]  # the other constraints allow all numbers in between
     else:
         numbers = np.unique(array).tolist()
     for number in numbers:
@@ -371,7 +377,7 @@ _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
 
 def typed(name: str, value: Any, defaults: Any) -> bool | int | float:
-    """Return a number, or the number in a text, in the parameter's type. Raises: InvalidValueError for another text."""
+    """Return a number, or that in a text, in the type of the field `name` of `defaults`. Raises: InvalidValueError."""
     kind = np.asarray(getattr(defaults, name)).dtype.kind
     text = str(value).strip()
     try:

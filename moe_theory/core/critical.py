@@ -19,8 +19,8 @@ from moe_theory.core.constraints import Whole, Within, checked, require
 from moe_theory.core.errors import InvalidValueError
 
 SETTLED = 1e-12  # relative to the first payment, a payment that no longer matters
-OTHERS = Whole(2)  # at least two experts, because a lead needs a second expert
-DRIVES = (1e-3, 1e3)  # range in which to search for the critical drive
+AT_LEAST_TWO = Whole(2)  # experts, because a lead needs a second one
+DRIVES = (1e-3, 1e3)  # lower and upper end of the search for the critical drive
 
 
 def lead_after_turns(num_experts: int, drive: float, contraction: float = 0.0) -> float:
@@ -33,29 +33,29 @@ def lead_after_turns(num_experts: int, drive: float, contraction: float = 0.0) -
         drive: kappa = eta c |v|^2 / M, where c is the move of an expert that learns a new task.
         contraction: the factor of |dw| when an expert receives a task again at once, 0 if it has fully learned it.
     """
-    require(OTHERS, num_experts=num_experts)
+    require(AT_LEAST_TWO, num_experts=num_experts)
     outputs = np.zeros(num_experts)
 
     def pay(expert: int, cost: float) -> None:
         weights = np.exp(outputs - outputs.max())
         weights /= weights.sum()
-        outputs[:] += num_experts * drive * cost * weights[expert] * weights
+        outputs[:] += num_experts * drive * cost * weights[expert] * weights  # for all j. The next line completes j = m
         outputs[expert] -= num_experts * drive * cost * weights[expert]
 
     for expert in range(num_experts - 1):
         pay(expert, 1.0)
-    least = np.inf
+    smallest_lead = np.inf
     cost = 1.0
     while cost > SETTLED:
         pay(num_experts - 1, cost)
-        least = min(least, outputs[-1] - outputs[:-1].max())
+        smallest_lead = min(smallest_lead, outputs[-1] - outputs[:-1].max())
         cost = cost * contraction
-    return float(least)
+    return float(smallest_lead)
 
 
 @checked
 def critical_drive(
-    num_experts: Annotated[int, OTHERS],
+    num_experts: Annotated[int, AT_LEAST_TWO],
     contraction: Annotated[float, Within(0, 1, open_high=True, why="at 1 an expert never learns its task")],
     perturbation: Annotated[float, Within(low=0)] | None = None,
 ) -> float:
@@ -79,20 +79,20 @@ def critical_drive(
         >>> [round(corrected.critical_drive(number, 0), 2) for number in (6, 12, 100)]
         [0.73, 0.83, 0.63]
     """
-    has_none = num_experts == 2 or (num_experts == 3 and contraction == 0)
-    if perturbation is None and has_none:
+    depends_on_lead = num_experts == 2 or (num_experts == 3 and contraction == 0)
+    if perturbation is None and depends_on_lead:
         raise InvalidValueError(
             f"num_experts={num_experts} is so small that the size of the lead matters. Give it as perturbation.",
             argument="num_experts",
         )
     from scipy import optimize  # takes longer to import than the paper
 
-    scale = perturbation or 0.0
-    if scale == 0 and num_experts <= 3 and contraction == 0:
-        return 0.0
+    required_lead = perturbation or 0.0
+    if required_lead == 0 and num_experts <= 3 and contraction == 0:
+        return 0.0  # the limit for small leads
 
     def excess(drive: float) -> float:
-        return lead_after_turns(num_experts, drive, contraction) - scale
+        return lead_after_turns(num_experts, drive, contraction) - required_lead
 
     low, high = DRIVES
     if excess(low) >= 0 or excess(high) <= 0:

@@ -44,20 +44,22 @@ def run(
     faults.warn_of_own_programs()  # chex passes no options to the compiler, so this run may round differently
     if not is_batch:  # assertions run on a batch of one
         keys, state = jax.tree.map(lambda leaf: jnp.asarray(leaf)[..., None], (keys, state))
+    run_program = _program(system, num_rounds, record_every, observe)
     try:
-        end, records = _program(system, num_rounds, record_every, observe)(keys, state, params)
+        end_state, records = run_program(keys, state, params)
     except (AssertionError, ValueError) as failure:
         if isinstance(failure, MoeTheoryError):  # raised by the system, not by an assertion
             raise
         message = _MESSAGE.search(str(failure))  # of `_assert_all`
         fault = message[1] if message else str(failure).strip()
         raise InvalidValueError(f"{fault}. Lower num_rounds to see earlier rounds.") from None
-    end, records = jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 0, -1), (end, records))
+    # `jax.lax.map` puts the replicate axis first.
+    end_state, records = jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 0, -1), (end_state, records))
     if not is_batch:
-        return jax.tree.map(lambda leaf: leaf[..., 0], (end, records))
+        return jax.tree.map(lambda leaf: leaf[..., 0], (end_state, records))
     if reduce is not None:
         records = jax.vmap(lambda record: jax.tree.map(reduce, record))(records)
-    return end, records
+    return end_state, records
 
 
 @functools.lru_cache(16)
@@ -67,12 +69,13 @@ def _program(system: Any, num_rounds: int, record_every: int, observe: Callable[
         absl.addFilter(_is_news)
 
     def run(keys: Any, state: Any, params: Any) -> Any:
-        def alone(replicate: Any) -> Any:
+        def run_one(replicate: Any) -> Any:
             key, start = replicate
             arguments = (_asserting(system), key, start, params, num_rounds, record_every, observe)
-            return vmap.run(*arguments, None, False)  # neither reduced nor batched
+            return vmap.run(*arguments, reduce=None, is_batch=False)
 
-        return jax.lax.map(alone, (keys, jax.tree.map(lambda leaf: jnp.moveaxis(leaf, -1, 0), state)))
+        states = jax.tree.map(lambda leaf: jnp.moveaxis(leaf, -1, 0), state)  # the replicate axis first
+        return jax.lax.map(run_one, (keys, states))
 
     return chex.chexify(jax.jit(run), async_check=False, errors=_ERRORS)
 
@@ -126,9 +129,10 @@ def _constraints_at(tree: Any, path: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _assert_all(are_right: Any, round: Any, leaf: Any, path: str, words: str) -> None:
+    first_wrong = jnp.ravel(leaf)[jnp.argmin(are_right.ravel())]
     chex.assert_trees_all_equal(
         jnp.all(are_right),
         jnp.array(True),
-        custom_message=f"round {{}}: {path} has {{}}, {words}",
-        custom_message_format_vars=[round, jnp.ravel(leaf)[jnp.argmin(are_right.ravel())]],
+        custom_message=f"round {{}}: {path} has {{}}, {words}",  # chex fills the braces when the run has failed
+        custom_message_format_vars=[round, first_wrong],
     )

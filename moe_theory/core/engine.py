@@ -77,20 +77,20 @@ def run(
     platform = platform_of(keys, state, params)
     if platform is None:
         faults.warn_of_own_programs()
-    if state is None and platform is not None and not is_plain and can_rewrite():
+    is_rewritten = platform is not None and not is_plain and can_rewrite()
+    if state is None and is_rewritten:
         # A separate program, which all runs with the same `init` share.
         with programs.compiled_once((platform, "start")):
             start = _start_program(platform)
         state = start(system.init, keys, params, is_batch)
     if state is not None:
-        # Systems with the same step share a program, whatever their `init`.
+        # Systems with the same step then share a program, whatever their `init`.
         system = _Functions(None, system.step)
     num_replicates = keys.shape[0] if is_batch else 1
     is_large = state is not None and bytes_of(state) > ALONE_BYTES * num_replicates
-    if platform is None or is_plain or not can_rewrite():
-        blocks = fixed_blocks(num_rounds, record_every)
-        lengths = ()
-    else:
+    blocks = fixed_blocks(num_rounds, record_every)
+    lengths = ()
+    if is_rewritten:
         fewest = FEWEST_RECORDS if platform == "cpu" else 1
         blocks, lengths = planned(num_rounds, record_every, fewest)
     run_program = program(platform, is_plain, is_large)
@@ -98,11 +98,11 @@ def run(
     before_blocks = (system, keys, state, params)
     after_blocks = (lengths, observe, reduce, is_batch)
     if blocks.room > num_records:
-        kind = (system.step, keys.shape, bytes_of((state, params)), blocks, observe, reduce, is_batch)
-        if kind not in _RECORD_BYTES:  # once, because tracing takes as long as a small run
+        traced_for = (system.step, keys.shape, bytes_of((state, params)), blocks, observe, reduce, is_batch)
+        if traced_for not in _RECORD_BYTES:  # once, because tracing takes as long as a small run
             _, record_shapes = run_program.eval_shape(*before_blocks, blocks, *after_blocks)
-            _RECORD_BYTES[kind] = bytes_of(record_shapes)
-        if _RECORD_BYTES[kind] > SPARE_BYTES:
+            _RECORD_BYTES[traced_for] = bytes_of(record_shapes)
+        if _RECORD_BYTES[traced_for] > SPARE_BYTES:
             blocks = blocks._replace(room=num_records)
     state, records = run_program(*before_blocks, blocks, *after_blocks)
     return state, without_room(records, blocks, num_records, platform)
@@ -196,7 +196,7 @@ class _RunTraits(NamedTuple):
     shares_round: bool  # whether all replicates of the initial state are known to be at the same round
 
 
-class _Walk(NamedTuple):
+class _Walk(NamedTuple):  # state of a random walk
     round: Any
     place: Any
 
@@ -214,12 +214,12 @@ def _agrees_on_a_small_run() -> bool:
     keys = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(jax.random.key(0, impl="threefry2x32"), jnp.arange(3))
     blocks = fixed_blocks(num_rounds=5, record_every=2)
     arguments = (_Functions(init, step), keys, None, jnp.float32(0.5), blocks, ())
-    arguments += (lambda state, info: (state, info), None, True)
+    arguments += (lambda state, info: (state, info), None, True)  # observe, reduce and is_batch
     traits = _RunTraits(stores=False, is_split=True, is_large=False, shares_round=True)
-    bodies = (functools.partial(_run, traits), _run_by_vmap)
-    runs = [jax.jit(body, static_argnums=_STATIC)(*arguments) for body in bodies]
-    for one, other in zip(*map(jax.tree.leaves, runs), strict=True):
-        if one.shape != other.shape or not jnp.allclose(one, other, rtol=1e-5, atol=1e-5):
+    rewritten = jax.jit(functools.partial(_run, traits), static_argnums=_STATIC)(*arguments)
+    by_vmap = jax.jit(_run_by_vmap, static_argnums=_STATIC)(*arguments)
+    for leaf, expected in zip(jax.tree.leaves(rewritten), jax.tree.leaves(by_vmap), strict=True):
+        if leaf.shape != expected.shape or not jnp.allclose(leaf, expected, rtol=1e-5, atol=1e-5):
             return False
     return True
 
@@ -244,11 +244,11 @@ def cpu_options(is_large: bool = False) -> dict[str, Any] | None:
 def _stores(options: dict[str, Any]) -> bool:
     """Return whether XLA accepts these options for a CPU and then preserves an optimisation barrier."""
 
-    def passing(number):
+    def with_barrier(number):
         return jax.lax.optimization_barrier(number + 1) * 2
 
     with jax.default_device(jax.devices("cpu")[0]):
-        lowered = jax.jit(passing, compiler_options=options).lower(0)
+        lowered = jax.jit(with_barrier, compiler_options=options).lower(0)
         try:
             return "opt-barrier" in (lowered.compile().as_text() or "")
         except jax.errors.JaxRuntimeError:
@@ -270,8 +270,8 @@ def _run(traits: _RunTraits, system, keys, state, params, blocks, lengths, obser
             batch = leaf[..., None]
             return batch if reduce is None else reduce(batch)
 
-        arguments = (system, keys[0], one_state, params, blocks, lengths, observe, reduce_one, False)
-        end_state, records = _run(traits, *arguments)
+        arguments = (system, keys[0], one_state, params, blocks, lengths, observe, reduce_one)
+        end_state, records = _run(traits, *arguments, is_batch=False)
         return jax.tree.map(lambda leaf: leaf[..., None], end_state), records
     start_state = _start(traits.stores, system.init, keys, params, is_batch) if state is None else state
     shapes_after = functools.partial(_shapes_of, system.step, keys, is_batch)
@@ -284,20 +284,20 @@ def _run(traits: _RunTraits, system, keys, state, params, blocks, lengths, obser
         return run_records(machine, start_state, blocks, *lengths)
     num_rounds, record_every = blocks.fixed
     num_left = num_rounds % record_every  # rounds of the last record, if they are fewer
-    pieces = []
+    parts = []
     end_state = start_state
-    first_part = (0, num_rounds - num_left, record_every)
-    last_part = (num_rounds - num_left, num_left, num_left)
-    for done, rounds, stride in (first_part, last_part):
+    full_strides = (0, num_rounds - num_left, record_every)  # rounds before, rounds and stride
+    last_stride = (num_rounds - num_left, num_left, num_left)
+    for done, rounds, stride in (full_strides, last_stride):
         if rounds:
             whole = whole_blocks(rounds, stride)
             end_state, records = run_records(machine, end_state, whole, num_rounds=rounds, stride=stride, done=done)
-            pieces.append(records)
-    return end_state, jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *pieces)
+            parts.append(records)
+    return end_state, jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *parts)
 
 
 def _run_plainly(*arguments: Any) -> tuple[Any, Any]:
-    """Return `vmap.run` of a system, after checking its steps if this JAX's programs can be read."""
+    """Return `vmap.run` of a system, after checking that steps count rounds, if this JAX's programs can be read."""
     system, keys, state, params, *_, is_batch = arguments
     if can_rewrite():
         one_key = one_replicate(keys) if is_batch else keys
@@ -384,9 +384,9 @@ def _machine(traits, system, keys, state, first_round, params, observe, reduce, 
 
     def record(state, leaves):
         read = iter(leaves)
-        unread = iter(make_zeros(are_read=False))
-        filled = [next(read if is_read else unread) for is_read in is_observed]
-        observed = observe_round(state, jax.tree.unflatten(structure, filled))
+        unread = iter(make_zeros(are_read=False))  # the result does not depend on their values
+        info_leaves = [next(read if is_read else unread) for is_read in is_observed]
+        observed = observe_round(state, jax.tree.unflatten(structure, info_leaves))
         return observed if reduce is None else jax.tree.map(reduce, observed)
 
     return Machine(draw=jax.vmap(draw), act=act, record=record, blank=make_zeros(are_read=True))
@@ -406,7 +406,7 @@ def _which_are_read(observe: Callable[[Any, Any], Any], state: Any, info: Any) -
     vmap.require_whole_bytes("what is observed", shapes)
     program = closed.jaxpr
     operands = itertools.chain.from_iterable(equation.invars for equation in program.eqns)
-    ids = {id(variable) for variable in [*operands, *program.outvars]}
+    ids = {id(variable) for variable in [*operands, *program.outvars]}  # literals among them have no hash
     info_variables = program.invars[len(jax.tree.leaves(state)) :]
     return [id(variable) in ids for variable in info_variables]
 
@@ -434,8 +434,8 @@ STATE_COPIES = 20
 def width_for(state: Any, platform: str = "cpu", count: int | None = None, memory: int | None = None) -> int:
     """Return the number of replicates of this state (arrays or their shapes) to run together, a power of two.
 
-    On a CPU the number is 1 to 64, so that the states fit a core's cache. On other devices they fill the memory. The
-    number is at most the power of two that covers `count` replicates.
+    On a CPU the number is 1 to 64, so that the states fit a core's cache. On other devices they fill `memory`, in
+    bytes, by default the device's. The number is at most `count` rounded up to a power of two.
     """
     state_bytes = bytes_of(state)
     if platform == "cpu":
@@ -460,7 +460,10 @@ def bytes_of(state: Any) -> int:
 
 
 def run_in_blocks(width: int, system: Any, root: Any, names: np.ndarray, state: Any, *options: Any) -> tuple[Any, Any]:
-    """Return `engine.run` of replicates `names` (B,) and `state` (..., B), in padded blocks of `width`."""
+    """Return `engine.run` of replicates `names` (B,) and `state` (..., B), in padded blocks of `width`.
+
+    `options` are the arguments of `engine.run` after the state.
+    """
     if state is not None:
         require_one_round(state.round)
     count = len(names)
@@ -471,7 +474,7 @@ def run_in_blocks(width: int, system: Any, root: Any, names: np.ndarray, state: 
         block_state = jax.tree.map(functools.partial(_take_replicates, places), state)
         return run(system, replicate_keys(root, names[places]), block_state, *options)
 
-    first_block = run_block(0)  # compiles the program
+    first_block = run_block(0)  # compiles the program, before several threads need it
     blocks = [first_block, *on_all_cores(run_block, range(width, count, width))]
     return jax.tree.map(lambda *parts: _join(parts, count), *blocks)
 

@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 
 from moe_theory.core.fields import named_by
 
-Named = TypeVar("Named", bound=tuple[Any, ...])
+MOST_LISTED = 12  # known names in an error
+Named = TypeVar("Named", bound=tuple[Any, ...])  # a NamedTuple
 
 
 class MoeTheoryError(ValueError):
@@ -74,18 +75,21 @@ def unknown_name(kind: str, name: str, known: Iterable[str], of: type | None = N
     if field:
         which = "" if field in known else f", but that is no {kind} here"
         return UnknownNameError(f"{unknown} The paper's {name} is called {field}{which}.", kind)
-    prefix = name[: name.find(".") + 1]  # of a paper. A common prefix does not make names similar
+    prefix = name[: name.find(".") + 1]  # such as "continual.". A common prefix does not make names similar
     if not any(candidate.startswith(prefix) for candidate in known):
         prefix = ""
     ends = [candidate.removeprefix(prefix) for candidate in known if candidate.startswith(prefix)]
-    near_ends = difflib.get_close_matches(name.removeprefix(prefix)[:100], ends, n=3, cutoff=0.51)
-    near = [prefix + end for end in near_ends]
+    end = name.removeprefix(prefix)[:100]  # a comparison of long texts would take long
+    near_ends = difflib.get_close_matches(end, ends, n=3, cutoff=0.51)  # more than half of the letters agree
+    near = [prefix + near_end for near_end in near_ends]
     if name and not near:
         near = [candidate for candidate in known if candidate.startswith(name)][:3]
-    nearest = enclosed("Did you mean ", next(map(repr, near), ""), "? ")
-    more = f" and {len(known) - 12:,} more" if len(known) > 12 else ""
-    listed = f"Similar: {', '.join(near)}." if near and more else f"Known: {', '.join(known[:12]) or 'none'}{more}."
-    return UnknownNameError(f"{unknown} {nearest}{listed}", kind)
+    question = enclosed("Did you mean ", next(map(repr, near), ""), "? ")
+    more = f" and {len(known) - MOST_LISTED:,} more" if len(known) > MOST_LISTED else ""
+    names = f"Known: {', '.join(known[:MOST_LISTED]) or 'none'}{more}."
+    if near and more:
+        names = f"Similar: {', '.join(near)}."
+    return UnknownNameError(f"{unknown} {question}{names}", kind)
 
 
 def require_parameters(names: Iterable[str], params: Any) -> None:
@@ -116,7 +120,7 @@ def shortened(value: Any) -> str:
 def shown(value: Any) -> str:
     """Return the shortest text of a number that reads back as the same number."""
     text = str(value)
-    if text in ("True", "False"):
+    if text in ("True", "False"):  # of Python or NumPy
         return text.lower()
     short = f"{value:.6g}"
     if float(short) == value:
@@ -157,10 +161,12 @@ def described(failure: BaseException) -> str:
 def frames(failure: BaseException) -> str:
     """Return the innermost line of the user's code: " (my_claims.py, line 12: return ...)"."""
     stack = traceback.extract_tb(failure.__traceback__)
-    own = [frame for frame in stack if frame.filename[0] != "<" and not _LIBRARIES & {*Path(frame.filename).parents}]
-    for frame in (own or stack)[-1:]:
-        return f" ({Path(frame.filename).name}, line {frame.lineno}: {frame.line})"
-    return ""
+    files = [frame for frame in stack if frame.filename[0] != "<"]  # others have names such as "<string>"
+    users = [frame for frame in files if _LIBRARIES.isdisjoint(Path(frame.filename).parents)]
+    if not stack:
+        return ""
+    innermost = (users or stack)[-1]
+    return f" ({Path(innermost.filename).name}, line {innermost.lineno}: {innermost.line})"
 
 
 class _Brief(reprlib.Repr):

@@ -70,25 +70,25 @@ def taught(
     is_task = jnp.arange(len(errors)) == task
     gaps = jnp.sum((truth[None, :] - pool.truths) ** 2, axis=1)  # D_nk
     along = jnp.sum(pool.truths * unit[None, :], axis=1)  # w_k.u_n
-    before = jnp.sum(jnp.where(is_task, projections, 0))  # a_n
+    own_projection = jnp.sum(jnp.where(is_task, projections, 0))  # a_n
     own_error = jnp.sum(jnp.where(is_task, errors, 0))  # e_n
-    projection = jnp.sum(jnp.where(is_task, along, 0))  # w_n.u_n
-    residual = before - projection  # x
-    shown_squared = residual**2
-    remaining = own_error - residual**2
-    strayed = jnp.zeros_like(own_error)
+    truth_projection = jnp.sum(jnp.where(is_task, along, 0))  # w_n.u_n
+    residual = own_projection - truth_projection  # x
+    revealed = residual**2  # x^2
+    hidden = own_error - residual**2  # e_n - x^2
+    own_spread_error = jnp.zeros_like(own_error)  # s tau^2
     if spread is not None:
         num_features = pool.truths.shape[1]
         variance = jnp.square(jnp.asarray(spread, errors.dtype))
-        shown_squared = shown_squared + variance
-        remaining = remaining + (num_features - 1) * variance
-        strayed = (num_features - contraction * (num_features - 1)) * variance
-    squared_move = shown_squared + (1 - contraction) * jnp.maximum(remaining, 0)
-    hidden = errors - (before - along) ** 2 - gaps + (projection - along) ** 2
-    learned = jnp.sum(truth[None, :] * units, axis=1) - projections  # w_n.u_k - a_k
-    turned = jnp.sum(unit[None, :] * units, axis=1)  # u_n.u_k
+        revealed = revealed + variance
+        hidden = hidden + (num_features - 1) * variance
+        own_spread_error = (num_features - contraction * (num_features - 1)) * variance
+    squared_move = revealed + (1 - contraction) * jnp.maximum(hidden, 0)  # e_n - x^2 may fall below 0
+    forgettable = errors - (own_projection - along) ** 2 - gaps + (truth_projection - along) ** 2  # in [...] above
+    differences = jnp.sum(truth[None, :] * units, axis=1) - projections  # w_n.u_k - a_k
+    cosines = jnp.sum(unit[None, :] * units, axis=1)  # u_n.u_k
     return (
-        jnp.maximum(gaps + contraction * hidden, 0) + strayed,
-        projections + (1 - contraction) * learned - contraction * residual * turned,
+        jnp.maximum(gaps + contraction * forgettable, 0) + own_spread_error,
+        projections + (1 - contraction) * differences - contraction * residual * cosines,
         squared_move,
     )

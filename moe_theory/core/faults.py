@@ -31,7 +31,7 @@ def avoiding() -> dict[str, Any]:
     if f"--{OPTION}" in os.environ.get("XLA_FLAGS", ""):
         return {}
     with jax.default_device(jax.devices("cpu")[0]), jax.disable_jit(False):  # a caller may have disabled jit
-        lowered = jax.jit(lambda number: number + 1, compiler_options=options).lower(0)
+        lowered = jax.jit(lambda number: number + 1, compiler_options=options).lower(0)  # any program shows it
         try:
             lowered.compile()
         except jax.errors.JaxRuntimeError:
@@ -57,12 +57,13 @@ def warn_of_own_programs() -> None:
             f"jaxlib {version.__version__} gives wrong numbers where your own jax.jit, or a run with debug=True, "
             f"{FAULT}. Set XLA_FLAGS=--{OPTION}= before JAX starts, or let moe_theory compile the run.",
             RuntimeWarning,
-            stacklevel=4,
+            stacklevel=4,  # the caller of `simulate`
         )
 
 
 @functools.cache
 def is_wrong(options: tuple[tuple[str, Any], ...]) -> bool:
+    """Return whether a program for a CPU, compiled with these options, gives wrong numbers."""
     numbers = np.zeros((2**15 + 8, 3), np.float32)  # more than 32,768 rows
     numbers[:, 0] = np.arange(len(numbers))
 

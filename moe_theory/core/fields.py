@@ -7,7 +7,7 @@ import re
 import textwrap
 from typing import NamedTuple
 
-_SYMBOL = re.compile(r"(\w+(?:\^[a-z]+)?)(?= of |[,;:]| \(|$)")  # at the start of a comment
+_SYMBOL = re.compile(r"(\w+(?:\^[a-z]+)?)(?= of |[,;:]| \(|$)")  # the start of a comment such as "eta of (9)"
 _COMMENT = re.compile(r"\s#\s+(?!pyright:)(.*?)(?:\s+# pyright:.*)?$")
 
 
@@ -39,8 +39,9 @@ def named_by(symbol: str, cls: type) -> str:
 
 
 def fields_beside(cls: type) -> list[Field]:
-    beside = vars(inspect.getmodule(cls))
-    classes = dict.fromkeys([cls, *(beside[name] for name in ("Params", "Dims") if name in beside)])
+    """Return the fields of a class, and of `Params` and `Dims` in its module."""
+    members = vars(inspect.getmodule(cls))
+    classes = dict.fromkeys([cls, *(members[name] for name in ("Params", "Dims") if name in members)])
     return list(itertools.chain.from_iterable(map(fields_of, classes)))
 
 

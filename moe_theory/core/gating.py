@@ -109,7 +109,7 @@ def gate_slopes(probabilities: Float[Array, " M"], costs: Float[Array, " M"]) ->
 class Pairs(NamedTuple):
     """In each run, the pairs (m, m') of experts whose outputs are largest for signals of different sets."""
 
-    exist: Bool[np.ndarray, "M M B"]
+    exist: Bool[np.ndarray, "M M B"]  # whether m and m' are highest for signals of different sets
     trail: Bool[np.ndarray, "M M B"]  # whether m' is at least as high as m for the signal at which m is highest
 
     @property
@@ -128,7 +128,7 @@ def pairs_of(outputs: Float[np.ndarray, "M N B"], sets: Int[np.ndarray, "N B"] |
         sets: the set of each signal, such as its cluster. By default every signal is its own set.
     Source: the sets in (11) of `continual` and (15) of `edge`. Equations (40) and (30) say that neither trails.
     """
-    runs = np.arange(outputs.shape[2])
+    runs = np.arange(outputs.shape[2])  # B
     best_signals = outputs.argmax(axis=1)  # for each expert, the signal with its largest output
     if sets is None:
         sets = np.broadcast_to(np.arange(outputs.shape[1])[:, None], outputs.shape[1:])

@@ -10,7 +10,8 @@ import numpy as np
 from moe_theory.core.constraints import is_known
 from moe_theory.core.errors import InvalidValueError
 
-_BEGUN: dict[int, tuple[Any, bytes]] = {}  # reference and digest, by the `id` of a state's `round`
+# By the `id` of a state's array `round`: a reference, because a later array may get the same `id`, and the digest.
+_DIGESTS: dict[int, tuple[Any, bytes]] = {}
 
 
 def digest_of(key: Any, names: Any = ()) -> bytes | None:
@@ -26,14 +27,14 @@ def remember(state: Any, digest: bytes | None) -> None:
     if digest is None or not isinstance(count, jax.Array) or not is_known(count):
         return
     number = id(count)
-    reference = weakref.ref(count, lambda _: _BEGUN.pop(number, None))
-    _BEGUN[number] = (reference, digest)
+    reference = weakref.ref(count, lambda _: _DIGESTS.pop(number, None))
+    _DIGESTS[number] = (reference, digest)
 
 
 def require_same(state: Any, digest: bytes | None) -> None:
     if state is None or digest is None:
         return
-    reference, first_digest = _BEGUN.get(id(state.round), (None, None))
+    reference, first_digest = _DIGESTS.get(id(state.round), (None, None))
     if reference is not None and reference() is state.round and first_digest != digest:
         raise InvalidValueError(
             "the state was made with another key or other replicates, so its random numbers would not continue. Pass "

@@ -112,16 +112,16 @@ def error_contraction(num_features: Features, num_samples: Size) -> float:
 
 
 def one_expert_a_round(loads: Real[ArrayLike, "*batch M"], round: Real[ArrayLike, "*batch"]) -> Real[Numbers, "*batch"]:
-    """Return `round` if the loads add up to it, as in top-1 routing. Traced loads that do not give NaN."""
+    """Return `round` if the loads add up to it, as in top-1 routing. For traced loads with another sum return NaN."""
     xp = array_namespace(loads, round)
     total = xp.sum(xp.asarray(loads), axis=-1)
     if not constraints.is_known(loads, round):
         return jnp.where(jnp.abs(total - round) < 0.5, round, jnp.nan)
     totals, rounds = np.broadcast_arrays(np.asarray(total, float), np.asarray(round, float))
-    wrong = ~(np.abs(totals - rounds) < 0.5)
-    if np.any(wrong):
+    is_wrong = ~(np.abs(totals - rounds) < 0.5)  # true for NaN
+    if np.any(is_wrong):
         raise InvalidValueError(
-            f"loads add up to {totals[wrong][0]:g} after round={rounds[wrong][0]:g}, but the closed forms assume "
+            f"loads add up to {totals[is_wrong][0]:g} after round={rounds[is_wrong][0]:g}, but the closed forms assume "
             "top-1 routing, in which every task has one expert (num_active=1). Give loads (..., M) that count one "
             "task per round.",
             argument="loads",
@@ -202,14 +202,16 @@ def minimum_norm(models: Float[Array, "k d"], arrival: Any, params: Any) -> Floa
     if arrival.targets is None:
         return minimum_norm_change(jnp.asarray(arrival.features), arrival.truth - models)
     features = jnp.asarray(arrival.features)
-    missing = arrival.targets - jnp.sum(models[:, :, None] * features[None], axis=1)
+    residuals = arrival.targets - jnp.sum(models[:, :, None] * features[None], axis=1)  # (k, s)
     change = jnp.zeros_like(jnp.asarray(models))
     # A row is orthogonal to all earlier samples, so the model still fits them.
     for sample, row in enumerate(orthonormal_rows(features)):
         column = features[:, sample]
-        length = jnp.sum(row * column)
-        remainder = missing[:, sample] - jnp.sum(change * column, axis=1)
-        steps = jnp.where(length > 0, remainder / jnp.where(length > 0, length, 1), 0)  # 0 for a dependent sample
+        component = jnp.sum(row * column)
+        remainder = residuals[:, sample] - jnp.sum(change * column, axis=1)
+        is_independent = component > 0
+        divisor = jnp.where(component > 0, component, 1)
+        steps = jnp.where(is_independent, remainder / divisor, 0)
         change = change + steps[:, None] * row
     return change
 
@@ -247,7 +249,8 @@ def fitted(fit: Fit, models: Float[Array, "k d"], arrival: Any, params: Any) -> 
 def square_root(square: Array) -> Array:
     """Return the square root. Its derivative at 0 is set to 0, so a move of length 0 has finite gradients."""
     is_zero = square == 0
-    return jnp.where(is_zero, 0, jnp.sqrt(jnp.where(is_zero, 1, square)))
+    root = jnp.sqrt(jnp.where(is_zero, 1, square))  # a gradient also passes through the branch that is not selected
+    return jnp.where(is_zero, 0, root)
 
 
 def orthonormal_rows(features: Float[Array, "d s"], most_samples: int = MOST_SAMPLES) -> Float[Array, "s d"]:
@@ -267,7 +270,9 @@ def _eliminate(features: Float[Array, "d s"], further: list[Array]) -> tuple[lis
     for sample in range(num_samples):
         pivot = columns[sample]
         length_squared = jnp.sum(jnp.square(pivot))
-        inverse = jnp.where(length_squared > floor[sample], 1 / jnp.where(length_squared > 0, length_squared, 1), 0)
+        is_independent = length_squared > floor[sample]
+        divisor = jnp.where(length_squared > 0, length_squared, 1)
+        inverse = jnp.where(is_independent, 1 / divisor, 0)
         inverses.append(inverse)
         for later in range(sample + 1, len(columns)):
             columns[later] = columns[later] - pivot * (jnp.sum(pivot * columns[later]) * inverse)
@@ -275,5 +280,5 @@ def _eliminate(features: Float[Array, "d s"], further: list[Array]) -> tuple[lis
 
 
 def _floor(features: Float[Array, "d s"]) -> Float[Array, " s"]:
-    """Return the squared length below which the remainder of a column is a rounding error."""
+    """Return the squared length up to which the remainder of a column is a rounding error, of at most 64 roundings."""
     return jnp.square(64 * jnp.finfo(features.dtype).eps) * jnp.sum(jnp.square(features), axis=0)

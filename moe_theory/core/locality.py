@@ -26,7 +26,7 @@ class Move(NamedTuple):
     """
 
     lengths: Float[Array, " M"]  # |w_t - w_{t-1}|, 0 for an expert that learned nothing
-    costs: Float[Array, " M"]  # charges of the printed loss, |w_t - w_{t-1}|^q
+    costs: Float[Array, " M"]  # charges of the paper's own loss, |w_t - w_{t-1}|^q
     learned: Bool[Array, " M"]  # which experts learned a task
 
 
@@ -72,15 +72,15 @@ def charged(
     locality: Locality, move: Move, memory: Any, arrival: Any, params: Any
 ) -> tuple[Float[Array, " M"], PyTree]:
     """Return a locality loss's costs and memory. Raises: InvalidValueError if a shape is wrong or a cost is NaN."""
-    cost: Any = locality.cost(move, memory, arrival, params)
-    if not isinstance(cost, tuple) or len(cost) != 2:
+    result: Any = locality.cost(move, memory, arrival, params)
+    if not isinstance(result, tuple) or len(result) != 2:
         raise InvalidValueError("the locality loss must return (costs, memory), a tuple of length 2. Fix its `cost`.")
-    costs, after = cost
+    costs, new_memory = result
     if jnp.shape(costs) != move.costs.shape:
         raise InvalidValueError(
             f"the locality loss returned costs of shape {jnp.shape(costs)}, not one per expert: {move.costs.shape}."
         )
-    described_after = _described(after)
+    described_after = _described(new_memory)
     described_before = _described(memory)
     if described_after != described_before:
         raise InvalidValueError(
@@ -95,7 +95,7 @@ def charged(
                 f"the locality loss returned NaN for expert {expert}, which moved by {float(move.lengths[expert]):g}. "
                 "All gates would become NaN. Fix its `cost`."
             )
-    return jnp.asarray(costs), after
+    return jnp.asarray(costs), new_memory
 
 
 def _described(memory: Any) -> str:

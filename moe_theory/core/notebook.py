@@ -28,8 +28,8 @@ class Shown:
 
     def __repr__(self) -> str:
         row = {name: " ".join(str(value).split()) for name, value in self.row().items() if value not in ("", None)}
-        first, *values = row.items()
-        facts = [first[1], *(f"{name}: {words}" for name, words in values)]
+        (_, title), *values = row.items()
+        facts = [title, *(f"{name}: {words}" for name, words in values)]
         return f"<{type(self).__name__} {shortest(', '.join(facts))}>"
 
     def _repr_html_(self) -> str:
@@ -53,7 +53,7 @@ class Listing(list[Item]):
         import pandas as pd
 
         items: list[Any] = [*self]
-        return pd.DataFrame([row.row() for row in items])
+        return pd.DataFrame([item.row() for item in items])
 
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__} of {len(self)}", *map(repr, self[:MOST_LINES])]

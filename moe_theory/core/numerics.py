@@ -23,7 +23,7 @@ def plain(value: Any) -> float | np.ndarray:
 
 
 def rounded(product: jax.Array, zero: jax.Array) -> jax.Array:
-    """Return `product`, rounded separately, so that no compiler fuses it with a sum."""
+    """Return `product`, rounded before any sum with it. The integer `zero` is 0, but a compiler cannot know that."""
     words = jnp.int32 if product.dtype == jnp.float32 else jnp.int64
     bits = jax.lax.bitcast_convert_type(product, words)
     return jax.lax.bitcast_convert_type(bits ^ zero.astype(words), product.dtype)
@@ -35,6 +35,6 @@ def rounded_positive(product: jax.Array) -> jax.Array:
 
 
 def stored(arrays: Any) -> Any:
-    """Return `arrays`. The engine's programs for a CPU compute each of them once and store it."""
+    """Return `arrays`. The engine's programs for a CPU compute each array once and store it."""
     # Each array gets its own barrier. With a joint barrier, XLA's emitter of small functions causes a memory fault.
     return jax.tree.map(jax.lax.optimization_barrier, arrays)

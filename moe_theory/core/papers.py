@@ -71,7 +71,7 @@ class Paper:
     readings: Mapping[str, Reading]  # by name
     default_readings: tuple[str, ...] = ()  # readings for tests that name none, by default all
     citation: str = ""  # BibTeX entry
-    statements: str = ""  # the module that declares statements and claims. By default its own
+    statements: str = ""  # the module that declares statements and claims. By default the paper's own
     answers_for: tuple[str, ...] = ()  # papers whose statements its claims test, if it has no statements
     figures: str | Mapping[str, Any] = ""  # `plot.FigureSpec` by name, or "module:attribute"
     overview: str = ""  # "module:attribute" of its `plot.Panel` in the picture of all papers
@@ -81,7 +81,7 @@ class Paper:
     commands: Mapping[str, str] = dataclasses.field(default_factory=dict)
     # Claims that `verify` tests without a pattern: a few words on each, by id.
     first_look: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    most_verdicts: int = 1_000  # its error budget has this many shares, whatever its number of claims
+    most_verdicts: int = 1_000  # shares of the paper's error budget, whatever its number of claims
     rank: int = 100  # position in reports. Papers of equal rank are sorted by name
 
     def __post_init__(self) -> None:
@@ -94,7 +94,7 @@ class Paper:
     def reading_names(self, group: str) -> tuple[str, ...]:
         """Return the names of the readings in a group: "all", "default" or "quick"."""
         names = {"all": (), "default": self.default_readings, "quick": self.default_readings[:1]}[group]
-        return names or tuple(self.readings)
+        return names or tuple(self.readings)  # a paper without default readings has all of them by default
 
     def reading(self, name: str) -> Reading:
         """Return the reading called `name`. Raises: UnknownNameError."""
@@ -105,7 +105,7 @@ class Paper:
     def import_claims(self) -> None:
         """Import the module that declares the paper's statements and claims, unless `PAPER` is in it."""
         if self.statements:
-            self._import("statements", f"{self.statements}:")
+            self._import("statements", f"{self.statements}:")  # the colon says that this is a module, no attribute
 
     def import_figures(self) -> Mapping[str, Any]:
         """Return the figures by name."""
@@ -146,7 +146,10 @@ def paper_package(name: str) -> str:
 
 
 def paper_of(module: str) -> str | None:
-    return next((name for name in paper_names() if f"{module}.".startswith(f"{paper_package(name)}.")), None)
+    for name in paper_names():
+        if f"{module}.".startswith(f"{paper_package(name)}."):  # with points, because names may begin alike
+            return name
+    return None
 
 
 def ordered_names() -> list[str]:
@@ -158,7 +161,7 @@ def ordered_names() -> list[str]:
 
 
 def paper_folder(name: str) -> Path:
-    """Return the folder of a paper's package or the folder named like its single module. Nothing is imported."""
+    """Return the folder of a paper's package, or the one named like its only module. Nothing is imported."""
     module = paper_package(name)
     spec = find_spec(module)
     if spec is not None and spec.submodule_search_locations:
@@ -182,7 +185,7 @@ def declared_commands() -> dict[str, tuple[str, str]]:
 
 
 def import_command(command: str) -> Any:
-    """Return the function of a paper's command without importing the paper. Raises: DeclarationError if it fails."""
+    """Return the function of a paper's command without importing the paper. Raises: DeclarationError if that fails."""
     paper, place = declared_commands()[command]
     name, _, function = place.partition(":")
     try:
@@ -190,6 +193,7 @@ def import_command(command: str) -> Any:
         if name not in sys.modules:
             spec = find_spec(name)
         if spec is not None and spec.loader is not None:
+            # `import_module` alone would import the packages around the module, and so the paper.
             sys.modules[name] = importlib.util.module_from_spec(spec)
             try:
                 spec.loader.exec_module(sys.modules[name])
@@ -211,7 +215,7 @@ def declaration_of(name: str) -> dict[str, Any]:
         raise unknown_name("paper", name, paper_names())
     point = _entry_points()[name]
     for node in parsed_source(point.module).body:
-        match node:
+        match node:  # NAME = Paper(...), where NAME is the entry point's
             case ast.Assign(targets, ast.Call(keywords=keywords)) if point.attr in map(ast.unparse, targets):
                 return {keyword.arg: _plain(keyword.value) for keyword in keywords if keyword.arg}
     return {}
@@ -226,22 +230,24 @@ def _plain(node: ast.expr) -> Any:
 
 @functools.cache
 def parsed_source(module: str) -> ast.Module:
+    """Return the syntax tree of a module's source, or an empty one if the source is missing or wrong."""
     try:
         return ast.parse(find_spec(module).loader.get_source(module) or "")  # pyright: ignore
-    except (AttributeError, ImportError, SyntaxError):
+    except (AttributeError, ImportError, SyntaxError):  # AttributeError: there is no module, loader or `get_source`
         return ast.Module([], [])
 
 
 @functools.cache  # statements ask for the same modules hundreds of times
 def find_spec(module: str) -> importlib.machinery.ModuleSpec | None:
-    place = None
+    """Return the spec of a module like `importlib.util.find_spec`, but without importing the packages around it."""
+    folders = None  # of the package around it. None stands for `sys.path`
     spec = None
     names = module.split(".")
-    for length in range(1, len(names) + 1):  # first the package, then what is in it
+    for length in range(1, len(names) + 1):  # first the outermost package
         name = ".".join(names[:length])
-        specs = (finder.find_spec(name, place) for finder in sys.meta_path)
+        specs = (finder.find_spec(name, folders) for finder in sys.meta_path)
         spec = next(filter(None, specs), None)
-        place = (spec and spec.submodule_search_locations) or []
+        folders = (spec and spec.submodule_search_locations) or []
     return spec
 
 

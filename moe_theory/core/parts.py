@@ -31,24 +31,25 @@ def of_parts(*, like: Callable[..., System] | None = None, only: Sequence[str] |
     Parts are the arguments with defaults. Equal arguments give the same system.
 
     Args:
-        like: another builder, which receives the keywords and whose parts they are.
+        like: another builder, to which the decorated one passes its keywords. By default the decorated one itself.
         only: the parts that can be replaced, by default all.
     """
 
     def decorate(builder: Builder) -> Builder:
         arguments = inspect.signature(like or builder).parameters.values()
         parts = {argument.name: argument.default for argument in arguments if argument.default is not argument.empty}
+        replaceable = tuple(parts) if only is None else only
 
         @functools.lru_cache
         @functools.wraps(builder)
         def build(*sizes: Any, **named: Any) -> System:
             system = builder(*sizes, **named)
             bound = inspect.signature(builder).bind(*sizes, **named)
-            values = {**bound.arguments, **bound.kwargs}
+            values = {**bound.arguments, **bound.kwargs}  # `kwargs` has parts that a builder takes as **keywords
             own_parts = {name: part for name, part in values.items() if name in parts}
-            fixed = tuple(size for name, size in zip(bound.arguments, bound.args, strict=False) if name not in parts)
-            names = tuple(parts) if only is None else only
-            origin = _Origin(build, system.init, fixed, own_parts, printed_parts=parts, replaceable=names)
+            positional = zip(bound.arguments, bound.args, strict=False)  # ends before keyword-only arguments
+            own_sizes = tuple(size for name, size in positional if name not in parts)
+            origin = _Origin(build, system.init, own_sizes, own_parts, printed_parts=parts, replaceable=replaceable)
             _ORIGINS[system.step] = origin
             return system
 
@@ -58,12 +59,13 @@ def of_parts(*, like: Callable[..., System] | None = None, only: Sequence[str] |
 
 
 def parts_of(system: System) -> Mapping[str, Any]:
+    """Return the paper's own parts for the system by name, or nothing for a system that was not built of parts."""
     origin = _origin(system)
     return {} if origin is None else origin.printed_parts
 
 
 def rebuilt(system: System, parts: Mapping[str, Any]) -> System:
-    """Return the system with other parts. Raises: DeclarationError if that is impossible."""
+    """Return the system with other parts. Raises: DeclarationError with the reason if that is impossible."""
     origin = _origin(system)
     if origin is None:
         raise DeclarationError("its system contains more than the paper's algorithm")

@@ -18,24 +18,26 @@ _locks: dict[Hashable, threading.RLock] = {}  # held while a program is compiled
 def jit(function: Callable[..., Any], **keywords: Any) -> Callable[..., Any]:
     """Return `jax.jit` of a function. It avoids known faults of libraries, except inside another program."""
     inside = jax.jit(function, **keywords)
+    # Made at the first call, because `faults.avoiding` compiles a program.
     alone = functools.cache(lambda: jax.jit(function, compiler_options=faults.avoiding(), **keywords))
 
     @functools.wraps(function)
     def call(*arguments: Any, **named: Any) -> Any:
-        # JAX refuses compiler options inside another program.
+        # JAX refuses compiler options inside another program, in which even the result of `full` is traced.
         is_alone = is_known(jax.lax.full((), 0), arguments, named)
-        return (alone() if is_alone else inside)(*arguments, **named)
+        program = alone() if is_alone else inside
+        return program(*arguments, **named)
 
     return call
 
 
 @contextlib.contextmanager
 def compiled_once(program: Hashable) -> Iterator[None]:
-    """Use a program. Until it has been compiled, only one thread can."""
+    """Use a program inside this context. Until the program has been compiled, only one thread can."""
     use = (program, jax.config.jax_default_device)  # pyright: ignore[reportAttributeAccessIssue]
     with contextlib.ExitStack() as first_use:
         first_use.enter_context(_locks.setdefault(use, threading.RLock()))
         if use in _compiled:
-            first_use.close()
+            first_use.close()  # releases the lock
         yield
         _compiled.add(use)

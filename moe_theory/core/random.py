@@ -22,7 +22,7 @@ from moe_theory.core.numerics import Numbers, rounded_positive, stored
 
 UNIFORMS = 0
 NORMALS = 1
-PART_STREAM = 0x70617274  # folded into a round's key for a part with a `key`. No `split` reaches it
+PART_STREAM = 0x70617274  # "part" in ASCII, folded into a round's key for a part with a `key`. No `split` reaches it
 
 
 def root_key(seed: int) -> Key[Array, ""]:
@@ -130,13 +130,14 @@ def draws(
     if dtype not in (jnp.float32, jnp.float64):
         raise TypeError(f"numbers of type {jnp.dtype(dtype)} cannot be drawn. Use float32 or float64.")
     num_words = jnp.dtype(dtype).itemsize // 4  # words per number
-    # A row has the four words of a hash. Normals are drawn in pairs.
+    # A row has the four words of a hash. Normals are drawn in pairs. Numbers of rows are rounded up.
     num_rows = [-(-num_words * count // 4) for count in (num_uniforms, num_normals + num_normals % 2)]
-    places = np.concatenate([*map(np.arange, num_rows)])
-    words = threefry.stored_pairs(block(key, places, np.repeat([UNIFORMS, NORMALS], num_rows)))
+    places = np.concatenate([np.arange(number) for number in num_rows])
+    streams = np.repeat([UNIFORMS, NORMALS], num_rows)
+    words = threefry.stored_pairs(block(key, places, streams))
 
     def words_of_numbers(rows: slice) -> list[list[Array]]:
-        starts = range(0, 4, num_words)  # a row has one number for each
+        starts = range(0, 4, num_words)  # positions in a row at which a number begins
         return [[word[rows] for word in words[start : start + num_words]] for start in starts]
 
     of_uniforms = words_of_numbers(slice(num_rows[0]))
@@ -165,7 +166,7 @@ def block(
 
 def _unit(words: list[UInt32[Array, " rows"]], dtype: Any, *, is_fine: bool = False) -> Float[Array, " rows"]:
     """Return midpoints of equal parts of (0, 1). For 2^31 parts in float32, midpoints near 1 are rounded."""
-    bits = 26
+    bits = 26  # of each of float64's two words
     if len(words) == 1:
         bits = 31 if is_fine else 23
     parts = [(word >> np.uint32(32 - bits)).astype(jnp.int32).astype(dtype) for word in words]

@@ -44,7 +44,8 @@ def _dot(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
     free = [[axis for axis in range(aval.ndim) if axis not in axes] for aval, axes in pairs]
     dtype = equation.outvars[0].aval.dtype
     terms = math.prod(operands[0].shape[axis] for axis in contracted[0])
-    is_small = 0 < terms * math.prod(equation.outvars[0].aval.shape) <= MOST_NUMBERS
+    num_products = terms * math.prod(equation.outvars[0].aval.shape)
+    is_small = 0 < num_products <= MOST_NUMBERS
     if any(batched) or len(free[0]) + len(free[1]) > 1 or not is_small or dtype not in (jnp.float32, jnp.float64):
         return None
 
@@ -68,13 +69,13 @@ def _extreme(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
     if shape[axis] == 0 or dtype not in _INDICES or jnp.issubdtype(operands[0].dtype, jnp.complexfloating):
         return None
 
-    def place(array: Any) -> Any:
+    def first_place(array: Any) -> Any:
         array = array.astype(jnp.int32) if array.dtype == bool else array
         is_extreme = (array == reduce(array, axis=axis, keepdims=True)) | (array != array)  # a NaN counts as extreme
         places = lax.broadcasted_iota(dtype, shape, axis)
         return jnp.min(jnp.where(is_extreme, places, shape[axis]), axis=axis).astype(dtype)
 
-    return place
+    return first_place
 
 
 def _erf_inv(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
@@ -147,12 +148,13 @@ def _scatter(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
 
 
 def _single_axes(shape: Sequence[int], sizes: Sequence[int]) -> list[int] | None:
-    """Return the axes along which a window does not cover the array, or None if it has several places there."""
+    """Return the axes on which a window has one place of several, or None if it has several places but not all."""
     axes = [axis for axis, (size, full_size) in enumerate(zip(sizes, shape, strict=True)) if size != full_size]
     return axes if all(sizes[axis] == 1 for axis in axes) else None
 
 
 def _is_place(shape: Sequence[int], axes: Sequence[int], places: Sequence[Any], is_clipped: bool = True) -> Any:
+    """Return a mask, for an array of this shape, of the entries at these places on these axes."""
     mask = jnp.ones((), bool)
     for axis, place in zip(axes, places, strict=True):
         place = jnp.clip(place, 0, shape[axis] - 1) if is_clipped else place
@@ -175,7 +177,7 @@ _RATIO = (
     (1.50140941, 2.83297682),
 )
 
-ROUNDING = frozenset({"dot_general", "erf_inv"})  # rewriting changes the last bits of these
+ROUNDING = frozenset({"dot_general", "erf_inv"})  # operations whose last bits change by rewriting
 
 _RULES: dict[str, Callable[[Any, list[Any]], Callable[..., Any] | None]] = {
     "dot_general": _dot,

@@ -31,11 +31,11 @@ class Blocks(NamedTuple):
 def planned(num_rounds: int, record_every: int, fewest: int = FEWEST_RECORDS) -> tuple[Blocks, Any]:
     """Return a run's blocks and lengths. If it has several records, there is room for at least `fewest`."""
     count = -(-num_rounds // record_every)  # rounded up
-    if max(num_rounds, record_every) > np.iinfo(np.int32).max:
+    if max(num_rounds, record_every) > np.iinfo(np.int32).max:  # lengths are passed as int32
         return fixed_blocks(num_rounds, record_every), ()
     room = count
     if 1 < count <= MOST_RECORDS:
-        room = max(1 << (count - 1).bit_length(), fewest)
+        room = max(1 << (count - 1).bit_length(), fewest)  # rounded up to a power of two
     lengths = (np.int32(num_rounds), np.int32(record_every))
     if record_every > ROUNDS_AHEAD:
         return Blocks(ahead=_block_length(min(record_every, num_rounds)), room=room, shared=0), lengths
@@ -50,16 +50,17 @@ def fixed_blocks(num_rounds: int, record_every: int) -> Blocks:
 
 def _block_length(number: int, longest: int = ROUNDS_AHEAD) -> int:
     """Return a length of blocks that covers `number` with few left over. It is more than `longest` / 2 if possible."""
-    lengths = range(min(longest, number), longest // 2, -1) or (min(longest, number),)
-    spare = {length: -(-number // length) * length - number for length in lengths}
-    least_spare = min(spare, key=spare.__getitem__)
-    return next((length for length in lengths if spare[length] <= MOST_SPARE * number), least_spare)
+    most = min(longest, number)
+    lengths = range(most, longest // 2, -1) or (most,)  # one block if `number` is at most `longest` / 2
+    spare = {length: -(-number // length) * length - number for length in lengths}  # unused rounds
+    good_lengths = [length for length in lengths if spare[length] <= MOST_SPARE * number]
+    return good_lengths[0] if good_lengths else min(spare, key=spare.__getitem__)
 
 
 def without_room(records: Any, blocks: Blocks, count: int, platform: str | None) -> Any:
     def first_records(leaf: Any) -> Any:
         if platform != "cpu" or not is_known(leaf) or not isinstance(leaf.dtype, np.dtype):
-            return leaf[:count]
+            return leaf[:count]  # all records that the run has written
         return on_device_of(leaf, np.asarray(leaf)[:count].copy())  # a view would keep the whole array
 
     return records if blocks.room == count else jax.tree.map(first_records, records)
@@ -93,19 +94,19 @@ class _Rounds(NamedTuple):
     machine: Machine
     blocks: Blocks
     num_rounds: Any  # an int if strides and blocks are full, so that loops can be differentiated
-    stride: Any
-    done: int
+    stride: Any  # rounds per record
+    done: int  # rounds before these
 
     @property
     def num_records(self) -> Any:
         return -(-self.num_rounds // self.stride)
 
-    def fewer(self, one: Any, other: Any) -> Any:
-        """Return the smaller number. It is `one` if strides and blocks are full."""
-        return one if isinstance(self.num_rounds, int) else jnp.minimum(one, other)
+    def limited(self, full: Any, num_left: Any) -> Any:
+        """Return the smaller number, which is `full` if all strides and blocks are full."""
+        return full if isinstance(self.num_rounds, int) else jnp.minimum(full, num_left)
 
     def rounds_of(self, record: Any) -> Any:
-        return self.fewer(self.stride, self.num_rounds - record * self.stride)
+        return self.limited(self.stride, self.num_rounds - record * self.stride)
 
     def play(self, carry: Any, draws: Any, start: Any, length: Any) -> Any:
         def one_round(number: Any, carry: Any) -> Any:
@@ -118,13 +119,14 @@ class _Rounds(NamedTuple):
         return _repeat(length, one_round, carry)
 
     def after_long_stride(self, record: Any, state: Any) -> Any:
+        """Return state and observed leaves after the rounds of a record, which take several blocks."""
         rounds = self.rounds_of(record)
         ahead = self.blocks.ahead
 
         def block(number: Any, carry: Any) -> Any:
             first = number * ahead
             draws = self.machine.draw(self.done + record * self.stride + first + jnp.arange(ahead))
-            return self.play(carry, draws, 0, self.fewer(ahead, rounds - first))
+            return self.play(carry, draws, start=0, length=self.limited(ahead, rounds - first))
 
         return _repeat(-(-rounds // ahead), block, (state, self.machine.blank))
 
@@ -132,13 +134,14 @@ class _Rounds(NamedTuple):
         return self.machine.draw(self.done + number * self.blocks.ahead + jnp.arange(self.blocks.ahead))
 
     def after_short_stride(self, draws: Any, number: Any, place: Any, state: Any) -> Any:
+        """Return state and observed leaves after the rounds of record `place` in block `number`."""
         first = place * (self.blocks.ahead // self.blocks.shared)
         rounds = self.rounds_of(number * self.blocks.shared + place)
-        return self.play((state, self.machine.blank), draws, first, rounds)
+        return self.play((state, self.machine.blank), draws, start=first, length=rounds)
 
 
 def _stack_records(rounds: _Rounds, state: Any) -> tuple[Any, Any]:
-    """Run the rounds without carrying the records, because a gradient would store all records for each."""
+    """Run the rounds without carrying the records, because a gradient would store all of them at every record."""
     machine = rounds.machine
     blocks = rounds.blocks
 
@@ -186,7 +189,8 @@ def _write_records(rounds: _Rounds, state: Any) -> tuple[Any, Any]:
             return state, write_record(records, number * blocks.shared + place, state, info)
 
         num_left = count - number * blocks.shared
-        return _repeat(1 if blocks.shared == 1 else jnp.minimum(blocks.shared, num_left), one_record, carry)
+        num_records = 1 if blocks.shared == 1 else jnp.minimum(blocks.shared, num_left)
+        return _repeat(num_records, one_record, carry)
 
     shapes = jax.eval_shape(machine.record, state, machine.blank)
     records = jax.tree.map(lambda leaf: jnp.zeros((blocks.room, *leaf.shape), leaf.dtype), shapes)
@@ -203,10 +207,13 @@ def _stacked(times: int, body: Callable[[Any, Any], Any], state: Any) -> tuple[A
 
 
 def _repeat(times: Any, body: Callable[[Any, Any], Any], carry: Any) -> Any:
-    return body(0, carry) if isinstance(times, int) and times == 1 else jax.lax.fori_loop(0, times, body, carry)
+    if isinstance(times, int) and times == 1:
+        return body(0, carry)
+    return jax.lax.fori_loop(0, times, body, carry)
 
 
 def whole_blocks(num_rounds: int, stride: int) -> Blocks:
+    """Return blocks without unused rounds, for a number of rounds that `stride` divides."""
     count = num_rounds // stride
     if stride > ROUNDS_AHEAD:
         return Blocks(ahead=_largest_divisor(stride, ROUNDS_AHEAD), room=count, shared=0)

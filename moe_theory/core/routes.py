@@ -15,8 +15,8 @@ def last_tasks(tasks: Int[np.ndarray, "T B"], experts: Int[np.ndarray, "T B"]) -
     Args:
         experts: the expert of each arrival, negative if none served it.
     """
-    lanes = np.arange(tasks.shape[1])
-    last = np.full((experts.max() + 2, tasks.shape[1]), -1)  # the last row stands for no expert
+    lanes = np.arange(tasks.shape[1])  # replicates
+    last = np.full((experts.max() + 2, tasks.shape[1]), -1)  # the last row, which -1 selects, stands for no expert
     previous = np.empty(tasks.shape, int)
     rows = np.maximum(experts, -1)
     for time in range(len(tasks)):
@@ -36,8 +36,8 @@ def own_share(
     lanes = np.arange(clusters.shape[1])
     late = slice(length - num_late(length), None)
     previous = last_tasks(tasks, experts)[late]
-    now = tasks[late]
+    late_tasks = tasks[late]
     is_routed = experts[late] >= 0
-    is_own = is_routed & (previous >= 0) & (clusters[previous, lanes] == clusters[now, lanes])
+    is_own = is_routed & (previous >= 0) & (clusters[previous, lanes] == clusters[late_tasks, lanes])
     with np.errstate(invalid="ignore"):
         return is_own.sum(axis=0) / is_routed.sum(axis=0)

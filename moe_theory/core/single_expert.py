@@ -126,7 +126,7 @@ def fixed_signals(truths: Float[Numbers, "N d"], signals: Float[Numbers, "N d"],
     residuals = truths - np.sum(units * truths, axis=1, keepdims=True) * units
     signal_outer = units.T @ units / num_tasks
     complement = identity - signal_outer
-    norms = np.sum(residuals**2, axis=1)
+    residual_squares = np.sum(residuals**2, axis=1)  # |q|^2
     return Arrivals(
         truth_mean=np.mean(truths, axis=0),
         truth_outer=truths.T @ truths / num_tasks + variance * identity,
@@ -134,8 +134,8 @@ def fixed_signals(truths: Float[Numbers, "N d"], signals: Float[Numbers, "N d"],
         residual_mean=np.mean(residuals, axis=0),
         residual_truth=residuals.T @ truths / num_tasks + variance * complement,
         residual_outer=residuals.T @ residuals / num_tasks + variance * complement,
-        residual_spread=np.mean(norms) * identity
-        - (units.T * norms) @ units / num_tasks
+        residual_spread=np.mean(residual_squares) * identity
+        - (units.T * residual_squares) @ units / num_tasks
         + variance * (num_features - 1) * complement,
         residual_coupling=_coupling(units, residuals),
         signal_outer=signal_outer,
@@ -157,17 +157,18 @@ def signals_along_truths(truths: Float[Numbers, "N d"], own_spread: float) -> Ar
     lengths = np.linalg.norm(truths, axis=1)
     # The direction of a zero truth does not matter, because its J and the weights of its axis are 0.
     axes = truths / np.where(lengths > 0, lengths, 1.0)[:, None]
-    # Coefficients in the table of the module's docstring, from the left.
-    second, fourth, mixed = _axial_moments(lengths, own_spread, num_features)
-    cubic = (lengths * mixed[0] * axes.T / num_tasks, lengths * mixed[1] @ axes / num_tasks)
+    # For each row of the table in the module's docstring, its coefficients from the left.
+    second, fourth, cubic = _axial_moments(lengths, own_spread, num_features)
+    axial_cubic = lengths * cubic[0] * axes.T / num_tasks  # of e e e, with a column for each task
+    isotropic_cubic = lengths * cubic[1] @ axes / num_tasks  # of e I, added up over tasks
     mean = np.mean(truths, axis=0)
-    residual_zeros = np.zeros((num_features,) * 3)
-    product = identity[:, :, None] * cubic[1]
+    residual_zeros = np.zeros((num_features,) * 3)  # q = 0. Its first matrix and vector serve for other shapes
+    product = identity[:, :, None] * isotropic_cubic
     three_orders = product + product.swapaxes(1, 2) + product.transpose(2, 0, 1)  # A_ij x_k + A_ik x_j + A_jk x_i
     return Arrivals(
         truth_mean=mean,
         truth_outer=truths.T @ truths / num_tasks + own_spread**2 * identity,
-        truth_coupling=identity[:, :, None] * mean - np.einsum("in,nj,nk->ijk", cubic[0], axes, axes) - three_orders,
+        truth_coupling=identity[:, :, None] * mean - np.einsum("in,nj,nk->ijk", axial_cubic, axes, axes) - three_orders,
         residual_mean=residual_zeros[0, 0],
         residual_truth=residual_zeros[0],
         residual_outer=residual_zeros[0],
@@ -186,42 +187,43 @@ def learn_arrivals(arrivals: Arrivals, num_samples: int, num_rounds: int) -> Exa
     num_features = arrivals.truth_mean.size
     require_overparameterized(num_features, num_samples)
     require(Count, num_rounds=num_rounds)
-    shrinkage, own_moment, spread = _projection_moments(num_features, num_samples)
-    complement = np.eye(num_features) - arrivals.signal_outer
+    shrinkage, own_moment, trace_moment = _projection_moments(num_features, num_samples)
+    complement = np.eye(num_features) - arrivals.signal_outer  # I - U = E[Pi]
     mean_residual = shrinkage * complement  # Sbar
     residual_map = shrinkage * arrivals.truth_coupling.swapaxes(1, 2)  # R
-    drift = residual_map - own_moment * arrivals.residual_coupling.swapaxes(1, 2)
-    drift = drift + drift.swapaxes(0, 1) - 2 * spread * arrivals.residual_coupling
+    half_drift = residual_map - own_moment * arrivals.residual_coupling.swapaxes(1, 2)
+    drift = half_drift + half_drift.swapaxes(0, 1) - 2 * trace_moment * arrivals.residual_coupling
     learned_truth = arrivals.truth_outer - shrinkage * arrivals.residual_truth  # E[(I-S) w w']
     learned_outer = learned_truth - shrinkage * arrivals.residual_truth.T
-    learned_outer = learned_outer + own_moment * arrivals.residual_outer + spread * arrivals.residual_spread
+    learned_outer = learned_outer + own_moment * arrivals.residual_outer + trace_moment * arrivals.residual_spread
     learned_mean = arrivals.truth_mean - shrinkage * arrivals.residual_mean
-    truth_norm = np.trace(arrivals.truth_outer)
-    residual_norm = np.trace(arrivals.residual_outer)
+    truth_square = np.trace(arrivals.truth_outer)
+    residual_square = np.trace(arrivals.residual_outer)
 
     mean = np.zeros(num_features)
     second_moment, covariance = np.zeros((2, num_features, num_features))  # Sigma, J_t
-    states = [(mean, second_moment, covariance)]
-    of_rounds: list[tuple[Any, ...]] = []  # e_t, g_t, tr J_t, tr Sbar J_{t-1}
-    while len(of_rounds) < num_rounds:
-        deviation = np.vdot(complement, second_moment) - 2 * mean @ arrivals.residual_mean + residual_norm
-        second_moment = _mean_sandwich(arrivals, second_moment, own_moment, spread) + drift @ mean + learned_outer
+    states = [(mean, second_moment, covariance)]  # up to the last three
+    metrics: list[tuple[Any, ...]] = []  # e_t, g_t, tr J_t, tr Sbar J_{t-1}
+    while len(metrics) < num_rounds:
+        deviation = np.vdot(complement, second_moment) - 2 * mean @ arrivals.residual_mean + residual_square
+        sandwich = _mean_sandwich(arrivals, second_moment, own_moment, trace_moment)
+        second_moment = sandwich + drift @ mean + learned_outer
         own_covariance = learned_truth + residual_map @ mean
         mean = mean_residual @ mean + learned_mean
         earlier_covariance = mean_residual @ covariance
         covariance = earlier_covariance + own_covariance - np.outer(mean, arrivals.truth_mean)
-        fresh = np.trace(second_moment) + truth_norm - 2 * mean @ arrivals.truth_mean
-        of_rounds.append((shrinkage * deviation, fresh, np.trace(covariance), np.trace(earlier_covariance)))
+        independent_error = np.trace(second_moment) + truth_square - 2 * mean @ arrivals.truth_mean
+        metrics.append((shrinkage * deviation, independent_error, np.trace(covariance), np.trace(earlier_covariance)))
         states = [*states[-2:], (mean, second_moment, covariance)]
-        if all(map(np.array_equal, states[0], states[-1])):  # only last bits change periodically from here on
-            rounds_left = num_rounds - len(of_rounds)
-            of_rounds += (of_rounds[-2:] * rounds_left)[:rounds_left]  # repeats the last two rounds
-    error, fresh, covariances, earlier = np.transpose(of_rounds)
+        if all(map(np.array_equal, states[0], states[-1])):  # as two rounds before, so the last two rounds recur
+            rounds_left = num_rounds - len(metrics)
+            metrics += (metrics[-2:] * rounds_left)[:rounds_left]
+    error, independent_error, covariance_trace, earlier_trace = np.transpose(metrics)
     rounds = np.arange(1, num_rounds + 1)
-    before = np.maximum(rounds - 1, 1)
-    excess = 2 * earlier + [np.sum(error[:index]) for index in range(num_rounds)]
-    forgetting = np.where(rounds > 1, fresh - excess / before, 0.0)
-    return Exact(forgetting, fresh - 2 * covariances / rounds, error)
+    num_earlier = np.maximum(rounds - 1, 1)  # round 1 has no earlier task, and its forgetting is set to 0
+    excess = 2 * earlier_trace + [np.sum(error[:index]) for index in range(num_rounds)]
+    forgetting = np.where(rounds > 1, independent_error - excess / num_earlier, 0.0)
+    return Exact(forgetting, independent_error - 2 * covariance_trace / rounds, error)
 
 
 def given_routes(
@@ -238,7 +240,7 @@ def given_routes(
     Source: derivation above.
     """
     require(Count, num_rounds=len(tasks))
-    return _along(truths, signals, num_samples, tasks, experts)
+    return _all_metrics(truths, signals, num_samples, tasks, experts)
 
 
 def given_arrivals(
@@ -251,27 +253,29 @@ def given_arrivals(
     Source: derivation above.
     """
     require(Count, num_rounds=len(truths))
-    rounds = np.broadcast_to(np.arange(len(experts))[:, None], experts.shape)
-    return _along(truths, signals, num_samples, rounds, experts)
+    rounds = np.broadcast_to(np.arange(len(experts))[:, None], experts.shape)  # every round has its own row
+    return _all_metrics(truths, signals, num_samples, tasks=rounds, experts=experts)
 
 
-def _along(truths: Numbers, signals: Numbers, num_samples: int, tasks: np.ndarray, experts: np.ndarray) -> Exact:
-    """Return the metrics of arrivals, of which round t of replicate b has row tasks[t, b] of its truths and signals."""
-    truths = np.moveaxis(np.asarray(truths, np.float64), -1, 0)
+def _all_metrics(truths: Numbers, signals: Numbers, num_samples: int, tasks: np.ndarray, experts: np.ndarray) -> Exact:
+    """Return the metrics if the arrival in round t of replicate b has row tasks[t, b] of its truths and signals."""
+    truths = np.moveaxis(np.asarray(truths, np.float64), -1, 0)  # the replicate axis goes to the front
     signals = np.moveaxis(np.asarray(signals, np.float64), -1, 0)
     require_overparameterized(truths.shape[-1], num_samples)
     moments = _projection_moments(truths.shape[-1], num_samples)
-    num_experts = max(int(np.max(experts)) + 1, 1)
+    num_experts = max(int(np.max(experts)) + 1, 1)  # 1 if no task has an expert, because arrays need a row
+    units = _directions(signals)
     with jax.enable_x64(True):
-        routes = np.asarray(tasks), np.asarray(experts)
-        error, total = map(np.asarray, _learn_along(truths, _directions(signals), *routes, moments, num_experts))
-    served = np.cumsum(experts >= 0, axis=0)
-    forgetting = np.where(served > 1, (total - np.cumsum(error, axis=0)) / np.maximum(served - 1, 1), 0.0)
-    return Exact(forgetting, total / np.maximum(served, 1), error)
+        errors = _learn_routes(truths, units, np.asarray(tasks), np.asarray(experts), moments, num_experts=num_experts)
+    error, total_error = map(np.asarray, errors)
+    num_served = np.cumsum(experts >= 0, axis=0)
+    rise = total_error - np.cumsum(error, axis=0)
+    forgetting = np.where(num_served > 1, rise / np.maximum(num_served - 1, 1), 0.0)
+    return Exact(forgetting, total_error / np.maximum(num_served, 1), error)
 
 
 @functools.partial(programs.jit, static_argnames="num_experts")
-def _learn_along(
+def _learn_routes(
     truths: Float[Array, "B N d"],
     units: Float[Array, "B N d"],
     tasks: Int[Array, "T B"],
@@ -279,64 +283,68 @@ def _learn_along(
     moments: tuple[float, float, float],
     num_experts: int,
 ) -> tuple[Float[Array, "T B"], Float[Array, "T B"]]:
-    """Return e_t and the sum of all errors after round t. Outer products update an expert's matrices."""
-    shrinkage, own_moment, spread = moments
-    (num_replicates, _, num_features) = truths.shape
-    lane = jnp.arange(truths.shape[0])
-    state = (num_replicates, num_experts, num_features)
+    """Return e_t, and after round t the sum of the errors of all tasks so far."""
+    shrinkage, own_moment, trace_moment = moments
+    num_replicates, _, num_features = truths.shape
+    replicates = jnp.arange(truths.shape[0])
+    models_shape = (num_replicates, num_experts, num_features)
 
     def inner(left: Array, right: Array) -> Array:
         return jnp.sum(left * right, axis=1, keepdims=True)
 
     def learn(carry: tuple[Array, ...], route: tuple[Array, Array]) -> tuple[tuple[Array, ...], tuple[Array, Array]]:
-        means, second_moments, learned, loads, losses, norms = carry  # E[v], E[v v'], V and L of each expert
+        # E[v], E[v v'], V, L and the summed errors (without |w_l|^2) of each expert, and the sum of |w_l|^2
+        means, second_moments, truth_sums, loads, losses, truth_squares = carry
         task, expert = route
         is_served = expert >= 0
-        place = lane, jnp.where(is_served, expert, num_experts)  # an index beyond the last expert writes nothing
-        truth = truths[lane, task]
-        unit = units[lane, task]
+        place = (replicates, jnp.where(is_served, expert, num_experts))  # nothing is written beyond the last expert
+        truth = truths[replicates, task]
+        unit = units[replicates, task]
         mean = means[place]
         second = second_moments[place]
         # M u, u'M u and tr Pi M of M = E[(v - w)(v - w)']
-        ahead = inner(unit, truth)
-        drift = inner(unit, mean)
-        along = jnp.einsum("bij,bj->bi", second, unit) - truth * drift - mean * ahead + truth * ahead
-        twice = inner(unit, along)
-        trace = jnp.trace(second, axis1=1, axis2=2)[:, None] + inner(truth, truth - 2 * mean) - twice
+        unit_truth = inner(unit, truth)
+        unit_mean = inner(unit, mean)
+        product = jnp.einsum("bij,bj->bi", second, unit) - truth * unit_mean - mean * unit_truth + truth * unit_truth
+        quadratic = inner(unit, product)
+        trace = jnp.trace(second, axis1=1, axis2=2)[:, None] + inner(truth, truth - 2 * mean) - quadratic
         # k1 Pi M Pi + k2 tr(Pi M) Pi and the other terms of E[v v'], as factors of w and u
-        by_unit = own_moment * (twice / 2 * unit - along) - spread / 2 * trace * unit
-        updated = truth + shrinkage * (mean - truth - unit * (drift - ahead))
+        by_unit = own_moment * (quadratic / 2 * unit - product) - trace_moment / 2 * trace * unit
+        updated = truth + shrinkage * (mean - truth - unit * (unit_mean - unit_truth))
         by_truth = updated - own_moment * mean + (own_moment - 1) / 2 * truth
         half = truth[:, :, None] * by_truth[:, None, :] + unit[:, :, None] * by_unit[:, None, :]
-        isotropic = (spread * trace)[:, :, None] * jnp.eye(num_features)
-        second = own_moment * second + half + half.swapaxes(1, 2) + isotropic
+        isotropic = (trace_moment * trace)[:, :, None] * jnp.eye(num_features)
+        second = own_moment * second + half + half.swapaxes(1, 2) + isotropic  # half of the terms are transposes
         means = means.at[place].set(updated)
         second_moments = second_moments.at[place].set(second)
-        learned = learned.at[place].add(truth)
+        truth_sums = truth_sums.at[place].add(truth)
         loads = loads.at[place].add(1.0)
-        size = jnp.trace(second, axis1=1, axis2=2)
-        loss = loads[place] * size - 2 * jnp.sum(updated * learned[place], axis=1)  # L tr E[v v'] - 2 E[v].V
+        model_square = jnp.trace(second, axis1=1, axis2=2)
+        loss = loads[place] * model_square - 2 * jnp.sum(updated * truth_sums[place], axis=1)  # L tr E[v v'] - 2 E[v].V
         losses = losses.at[place].set(loss)
-        norms += jnp.where(is_served, jnp.sum(truth**2, axis=1), 0.0)
-        error = jnp.where(is_served, (own_moment + spread * (num_features - 1)) * trace[:, 0], 0.0)
-        return (means, second_moments, learned, loads, losses, norms), (error, jnp.sum(losses, axis=1) + norms)
+        truth_squares += jnp.where(is_served, jnp.sum(truth**2, axis=1), 0.0)
+        error = jnp.where(is_served, (own_moment + trace_moment * (num_features - 1)) * trace[:, 0], 0.0)
+        total_error = jnp.sum(losses, axis=1) + truth_squares
+        return (means, second_moments, truth_sums, loads, losses, truth_squares), (error, total_error)
 
-    shapes = (state, (*state, num_features), state, state[:2], state[:2], num_replicates)  # of the carry
-    _, errors = jax.lax.scan(learn, tuple(map(jnp.zeros, shapes)), (tasks, experts))
+    per_expert = models_shape[:2]
+    carry_shapes = (models_shape, (*models_shape, num_features), models_shape, per_expert, per_expert, num_replicates)
+    _, errors = jax.lax.scan(learn, tuple(map(jnp.zeros, carry_shapes)), (tasks, experts))
     return errors
 
 
 def _directions(signals):
     lengths = np.linalg.norm(signals, axis=-1, keepdims=True)
     if not np.all(lengths > 0):
+        task = np.argmin(lengths) % signals.shape[-2]  # `argmin` counts through all replicates
         raise InvalidValueError(
-            f"signals[{np.argmin(lengths) % signals.shape[-2]}] is zero, so X'X is singular. Give every task a signal.",
-            argument="signals",
+            f"signals[{task}] is zero, so X'X is singular. Give every task a signal.", argument="signals"
         )
     return signals / lengths
 
 
 def _projection_moments(num_features, num_samples):
+    """Return p/D, k1 and k2."""
     dimension = num_features - 1
     rank = num_features - num_samples
     if rank == dimension:  # in one dimension the general form is 0/0
@@ -346,7 +354,8 @@ def _projection_moments(num_features, num_samples):
     return rank / dimension, own_moment, rank * (dimension - rank) / denominator
 
 
-def _mean_sandwich(arrivals, matrix, own_weights, spread):
+def _mean_sandwich(arrivals, matrix, own_moment, trace_moment):
+    """Return E[S A S] for A = `matrix`, where the expectation is also over the arrival."""
     identity = np.eye(len(matrix))
     trace = np.trace(matrix)
     along = arrivals.signal_outer @ matrix
@@ -359,12 +368,13 @@ def _mean_sandwich(arrivals, matrix, own_weights, spread):
     isotropic = np.trace(product) + free * trace
     rotated = 2 * (product + product.T + free * matrix) + trace * mixed
     fourth = (axes.T * weights) @ axes + isotropic * identity + rotated  # E[(u'Au) u u']
-    projected = matrix - along - along.T + fourth
-    return own_weights * projected + spread * (projected_trace * identity - trace * arrivals.signal_outer + fourth)
+    projected = matrix - along - along.T + fourth  # E[Pi A Pi]
+    isotropic_part = projected_trace * identity - trace * arrivals.signal_outer + fourth  # E[tr(Pi A) Pi]
+    return own_moment * projected + trace_moment * isotropic_part
 
 
 def _coupling(units, vectors):
-    """Return avg Pi_ij x_k."""
+    """Return the mean of Pi_ij x_k over pairs of a unit signal and a vector x."""
     identity = np.eye(units.shape[1])
     mean = np.mean(vectors, axis=0)
     return identity[:, :, None] * mean - np.einsum("ni,nj,nk->ijk", units, units, vectors) / len(units)
@@ -376,13 +386,13 @@ def _axial_moments(lengths, own_spread, num_features):
 
     def coefficients(j):
         pair = (2 * j + d) * (2 * j + d + 2)
-        second = 2 * j / (2 * j + d), 1 / (2 * j + d)
-        fourth = 4 * j * (j - 1) / pair, 2 * j / pair, 1 / pair
-        mixed = 2 * j / (2 * j + d + 2), 1 / (2 * j + d + 2)
-        return np.stack([*second, *fourth, *mixed])
+        second = (2 * j / (2 * j + d), 1 / (2 * j + d))
+        fourth = (4 * j * (j - 1) / pair, 2 * j / pair, 1 / pair)
+        cubic = (2 * j / (2 * j + d + 2), 1 / (2 * j + d + 2))
+        return np.stack([*second, *fourth, *cubic])
 
     with np.errstate(over="ignore"):
-        means = np.minimum((lengths / own_spread) ** 2 / 2, 1e100)
+        means = np.minimum((lengths / own_spread) ** 2 / 2, 1e100)  # the square of an infinite mean would give NaN
     moments = np.transpose([_poisson_mean(mean, coefficients) for mean in means])
     return moments[:2], moments[2:5], moments[5:]
 
@@ -394,7 +404,7 @@ def _poisson_mean(
         return function(np.array([mean]))[:, 0]
     from scipy import special  # takes longer to import than the paper
 
-    reach = 10 * np.sqrt(mean) + 40
+    reach = 10 * np.sqrt(mean) + 40  # the probability of counts further from the mean is below rounding
     counts = np.arange(np.floor(max(mean - reach, 0)), np.ceil(mean + reach) + 1)
     weights = np.exp(special.xlogy(counts, mean) - special.gammaln(counts + 1) - mean)
     return function(counts) @ (weights / np.sum(weights))

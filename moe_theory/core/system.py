@@ -23,13 +23,13 @@ from moe_theory.core.errors import DeclarationError, InvalidValueError, shortene
 from moe_theory.core.machine import machine_memory
 from moe_theory.core.random import replicate_keys, typed_key
 
-HASHED_BYTES = 2**16  # larger parameters are checked again in every run
-MOST_STARTS = 128  # settings whose initial state is remembered
-BYTES_OF_NAME = 16  # bytes of a replicate's number and of two copies of its key
+HASHED_BYTES = 2**16  # parameters of more bytes are not remembered, but checked again in every run
+MOST_STARTS = 128  # settings for which the shapes of the initial state are remembered
+BYTES_OF_NAME = 16  # least bytes of a replicate's number and of copies of its key
 
 Params = Any  # a NamedTuple of arrays or Python numbers, which are all traced
-# A NamedTuple of arrays, which is also the checkpoint. Its `round` is a whole number. It starts equal in all
-# replicates, and every step adds 1. If its memory is limited, `max_rounds` gives the limit.
+# A NamedTuple of arrays, which is also the checkpoint. Its field `round` is a whole number, which starts equal in all
+# replicates and grows by 1 in every step. A state with room for a limited number of rounds has a field `max_rounds`.
 State = Any
 Info = Any  # a NamedTuple of arrays, the observable values of a round
 
@@ -138,15 +138,15 @@ def simulate(
     key = typed_key(key)
     digest = lineage.digest_of(key)
     lineage.require_same(state, digest)
-    run = (state, params, num_rounds, record_every, observe, None, False)
+    run = (system, key, state, params, num_rounds, record_every, observe)
     if debug:
         from moe_theory.core.debug import run as run_asserting  # imports chex
 
-        end, records = run_asserting(system, key, *run)
+        end_state, records = run_asserting(*run, reduce=None, is_batch=False)
     else:
-        end, records = engine.run(system, key, *run, plain)
-    lineage.remember(end, digest)
-    return end, records
+        end_state, records = engine.run(*run, reduce=None, is_batch=False, is_plain=plain)
+    lineage.remember(end_state, digest)
+    return end_state, records
 
 
 def simulate_batch(
@@ -193,19 +193,19 @@ def simulate_batch(
     root_key = typed_key(root_key)
     digest = lineage.digest_of(root_key, names)
     lineage.require_same(state, digest)
-    run = (state, params, num_rounds, record_every, observe, reduce, True)
+    run = (state, params, num_rounds, record_every, observe, reduce, True)  # arguments of `engine.run` after the keys
     platform = engine.platform_of(root_key, state, params)
     if debug:
         from moe_theory.core.debug import run as run_asserting
 
-        end, records = run_asserting(system, replicate_keys(root_key, names), *run)
+        end_state, records = run_asserting(system, replicate_keys(root_key, names), *run)
     elif reduce is None and platform is not None:
         width = engine.width_for(shapes, platform, len(names))
-        end, records = engine.run_in_blocks(width, system, root_key, names, *run, plain)
+        end_state, records = engine.run_in_blocks(width, system, root_key, names, *run, plain)
     else:
-        end, records = engine.run(system, replicate_keys(root_key, names), *run, plain)
-    lineage.remember(end, digest)
-    return end, records
+        end_state, records = engine.run(system, replicate_keys(root_key, names), *run, is_plain=plain)
+    lineage.remember(end_state, digest)
+    return end_state, records
 
 
 def recorded_rounds(num_rounds: int, record_every: int = 1) -> np.ndarray:
@@ -220,7 +220,8 @@ def recorded_rounds(num_rounds: int, record_every: int = 1) -> np.ndarray:
         [4, 8, 10]
     """
     check_run(num_rounds, record_every)
-    return np.minimum(np.arange(1, -(-num_rounds // record_every) + 1) * record_every, num_rounds)
+    num_records = -(-num_rounds // record_every)  # rounded up
+    return np.minimum(np.arange(1, num_records + 1) * record_every, num_rounds)
 
 
 def check_run(num_rounds: int, record_every: int) -> None:
@@ -232,15 +233,15 @@ def check_run(num_rounds: int, record_every: int) -> None:
 
 
 def check_replicates(replicates: int | Sequence[int] | Int[Any, " B"], num_bytes: int = 0) -> np.ndarray:
-    """Return the replicates' integers as uint32 (B,)."""
+    """Return the replicates' integers as uint32 (B,). A replicate's state of `num_bytes` limits their count."""
     names = np.asarray(replicates)
     is_count = names.ndim == 0
     if names.dtype.kind not in "iu" or names.ndim > 1 or names.size == 0 or (is_count and names < 1):
         raise InvalidValueError(
             f"replicates={replicates!r} must be a count of at least 1, or a list of integers.", argument="replicates"
         )
-    end = 2**32 + 1 if is_count else 2**32
-    if (names >= end).any() or names.min() < 0:
+    least_refused = 2**32 + 1 if is_count else 2**32
+    if (names >= least_refused).any() or names.min() < 0:
         raise InvalidValueError(
             "replicates must be in [0, 2**32): other integers would repeat a replicate.", argument="replicates"
         )
@@ -278,7 +279,7 @@ def check_checkpoint(state: State | None, like: State, shape: tuple[int, ...]) -
 
 
 def check_system(system: System, params: Params, num_rounds: int = 0, state: State | None = None) -> State:
-    """Let the system check `params` on the host, and return the shapes of its state."""
+    """Let the system check `params` on the host, and return the shapes of its initial state."""
     promotion = jax.config.values["jax_numpy_dtype_promotion"]
     if promotion != "standard":
         raise InvalidValueError(
@@ -308,7 +309,7 @@ def check_system(system: System, params: Params, num_rounds: int = 0, state: Sta
     return shapes
 
 
-_STARTS: dict[Any, tuple[State, int]] = {}  # initial states by setting
+_STARTS: dict[Any, tuple[State, int]] = {}  # shapes of the initial state, and its round, by setting
 _STARTS_LOCK = threading.Lock()
 
 
@@ -344,7 +345,7 @@ def _begin(init: Callable[..., State], params: Params) -> tuple[State, int]:
 
 
 def _hashable_value(leaf: Any) -> Any:
-    """Return a value that decides what `init` does with a parameter, or None for one that is always checked again."""
+    """Return a value that decides what `init` does with a parameter, or None if `init` has to check it every time."""
     if isinstance(leaf, (bool, int, float)):
         return type(leaf), leaf
     if not isinstance(leaf, (np.ndarray, np.generic, jax.Array)) or not is_known(leaf) or leaf.nbytes > HASHED_BYTES:

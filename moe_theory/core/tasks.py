@@ -48,11 +48,11 @@ class Arrival(NamedTuple):
     targets: Float[Array, " s"] | None = None  # y, which experts learn. By default X' w
 
 
-FARTHEST = 9  # standard deviations. `random.normals` gives none beyond 8.6
+FARTHEST = 9  # standard deviations. `random.normals` gives no number beyond 8.6
 
 
 def has_small_truths(dims: Any, run: Any) -> bool:
-    """Return whether all entries of ground truths are within `FARTHEST` sigma_0, as in drawn pools."""
+    """Return whether all entries of ground truths are within `FARTHEST` sigma_0 of 0, as in drawn pools."""
     pool = getattr(run.state, "pool", None)
     if pool is None:  # a computed run, without a draw
         return True
@@ -194,7 +194,7 @@ def make_arrival(units: Float[Array, "3"], normals: Float[Array, "d s-1"], pool:
     max_strength], or constant if both are equal.
 
     Args:
-        units: independent numbers, uniform on (0, 1).
+        units: independent numbers, uniform on (0, 1), for the task, the signal's column and the strength.
         normals: independent standard normals for all columns except the signal's.
         params: the `Params` of `continual`.
     Source: Definition 1 of `continual`. Shapes: features (d, s).

@@ -52,7 +52,7 @@ def threefry4x32(key: Sequence[Words], counter: Sequence[Words], rounds: int = R
             words[first] = words[first] + words[second]
             words[second] = words[first] ^ _rotated(words[second], distance)
         group, place = divmod(number + 1, 4)
-        if place == 0:
+        if place == 0:  # after every fourth round, the key is added in another order
             words = [word + keys[(group + i) % 5] for i, word in enumerate(words)]
             words[3] = words[3] + np.uint32(group)
     return words
@@ -64,11 +64,11 @@ def stored_pairs(words: Sequence[Words]) -> list[Words]:
         return list(words)  # nothing is stored, and `jax_debug_nans` would see NaN in some pairs
     parts = [jax.lax.bitcast_convert_type(word, jnp.float32) for word in words]
     pairs = stored([jax.lax.complex(*pair) for pair in zip(parts[::2], parts[1::2], strict=True)])
-    parts = []
+    stored_parts = []
     for pair in pairs:
-        parts += [jax.lax.real(pair), jax.lax.imag(pair)]
-    # Both parts are stored separately, because reading every other number takes several times as long.
-    return stored([jax.lax.bitcast_convert_type(part, jnp.uint32) for part in parts])
+        stored_parts += [jax.lax.real(pair), jax.lax.imag(pair)]
+    # Each part is stored again on its own, because reading every other number takes several times as long.
+    return stored([jax.lax.bitcast_convert_type(part, jnp.uint32) for part in stored_parts])
 
 
 def _rotated(word: Words, distance: int) -> Words:

@@ -35,21 +35,22 @@ _functions: dict[tuple[str, int], Any] = {}  # by FILE:NAME and the file's time,
 
 
 def is_place(text: str) -> bool:
+    """Return whether a text has the form FILE:NAME."""
     path, _, name = text.rpartition(":")
     return bool(path) and name.isidentifier()
 
 
 def function_at(place: str, option: str) -> Any:
     """Return the function at FILE:NAME. It is the same object until the file changes."""
-    text, _, name = place.rpartition(":")
-    path = Path(text)
+    file, _, name = place.rpartition(":")
+    path = Path(file)
     if not path.is_file():
         raise DeclarationError(f"{option} {place}: there is no file {path}. Paths start in the current folder.")
     key = (place, path.stat().st_mtime_ns)
     if key not in _functions:
-        names = vars(run_file(path, option))
-        functions = [word for word, value in names.items() if callable(value) and word[0] != "_"]
+        members = vars(run_file(path, option))
+        functions = [member for member, value in members.items() if callable(value) and member[0] != "_"]
         if name not in functions:
             raise unknown_name(f"function of {path}", name, functions)
-        _functions[key] = names[name]
+        _functions[key] = members[name]
     return _functions[key]

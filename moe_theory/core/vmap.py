@@ -38,7 +38,7 @@ def run(system, keys, state, params, num_rounds, record_every, observe, reduce, 
         return one_round(keys, carry[0], params), None
 
     def one_record(length: int, state: Any, _: None) -> tuple[Any, Any]:
-        # The info is carried and not stacked: a record is of its last round.
+        # The info is carried and not stacked, because a record is only of the last round.
         (state, info), _ = jax.lax.scan(play, (state, no_info), None, length)
         record = observed(state, info)
         return state, record if reduce is None else jax.tree.map(reduce, record)
@@ -46,8 +46,8 @@ def run(system, keys, state, params, num_rounds, record_every, observe, reduce, 
     count, remainder = divmod(num_rounds, record_every)
     end_state, records = jax.lax.scan(functools.partial(one_record, record_every), start_state, None, count)
     if remainder:
-        end_state, last = one_record(remainder, end_state, None)
-        records = jax.tree.map(lambda leaf, end: jnp.concatenate([leaf, end[None]]), records, last)
+        end_state, last_record = one_record(remainder, end_state, None)
+        records = jax.tree.map(lambda leaf, last: jnp.concatenate([leaf, last[None]]), records, last_record)
     return end_state, records
 
 
@@ -57,7 +57,7 @@ def with_step_types(shapes_after: Callable[[Any, Any], Any], state: Any, params:
     Args:
         shapes_after: (state, params) -> the shapes of a step's result.
     """
-    # Again until nothing changes: with its new type a leaf may change another one's.
+    # This is repeated until nothing changes, because a leaf's new type may change the type of another leaf.
     while any(map(_is_weak, jax.tree.leaves(state))):
         result = shapes_after(state, params)
         require_step_result(state, result)
@@ -65,15 +65,15 @@ def with_step_types(shapes_after: Callable[[Any, Any], Any], state: Any, params:
         pairs = list(zip(leaves, jax.tree.leaves(result[0]), strict=True))
         if all(jnp.result_type(before) == after.dtype for before, after in pairs):
             break
-        moved = []
+        converted = []
         for before, after in pairs:
             if jnp.result_type(before) == after.dtype:
-                moved.append(before)
+                converted.append(before)
             elif isinstance(before, jax.ShapeDtypeStruct):
-                moved.append(jax.ShapeDtypeStruct(before.shape, after.dtype))
+                converted.append(jax.ShapeDtypeStruct(before.shape, after.dtype))
             else:
-                moved.append(jnp.asarray(before, after.dtype))
-        state = jax.tree.unflatten(structure, moved)
+                converted.append(jnp.asarray(before, after.dtype))
+        state = jax.tree.unflatten(structure, converted)
     return state
 
 
@@ -94,7 +94,7 @@ def require_step_result(state: Any, result: Any) -> None:
     The state must not have types of less than a byte.
     """
     form = jax.tree.structure(state)
-    # A state of two fields, given alone, is a pair too.
+    # A state of two fields that is returned alone is a tuple of length 2, too.
     if not (isinstance(result, tuple) and len(result) == 2) or jax.tree.structure(result) == form:
         raise DeclarationError("`step` must return the pair (state, info). If nothing is observable, let info be ().")
     if jax.tree.structure(result[0]) != form:
@@ -102,8 +102,8 @@ def require_step_result(state: Any, result: Any) -> None:
             f"`step` returned {_outline(result[0])} as state, but `init` returned {_outline(state)}. Return the same "
             "fields."
         )
-    now = jax.tree.leaves(result[0])
-    for (path, before), after in zip(jax.tree_util.tree_leaves_with_path(state), now, strict=True):
+    leaves_after = jax.tree.leaves(result[0])
+    for (path, before), after in zip(jax.tree_util.tree_leaves_with_path(state), leaves_after, strict=True):
         old = jax.ShapeDtypeStruct(jnp.shape(before), jnp.result_type(before))
         new = jax.ShapeDtypeStruct(jnp.shape(after), jnp.result_type(after))
         may_change_type = _is_weak(before) and _rank(new.dtype) >= _rank(old.dtype)

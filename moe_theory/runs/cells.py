@@ -160,8 +160,8 @@ class CellBatch:
         self._first = first
         self._call_of = call_of or (lambda chunk: functools.partial(timed_chunk, chunk, seed))
         self._widths = {cell.name: width_of(cell, num_replicates, width) for cell in cells}
-        self._num_chunks = {name: math.ceil(num_replicates / width) for name, width in self._widths.items()}
-        # Number of chunks by program, until a first chunk of the program shows how many bytes they need.
+        self._num_chunks = {name: math.ceil(num_replicates / own_width) for name, own_width in self._widths.items()}
+        # Number of chunks by program, until the program's first chunk shows how many bytes a chunk needs.
         self._unmeasured: Counter[Hashable] = Counter()
         for name, num_chunks in self._num_chunks.items():
             self._unmeasured[self._program_of(name)] += num_chunks
@@ -210,8 +210,8 @@ class CellBatch:
         for name, cell in self._cells.items():
             parts = [self._outcomes[name, index] for index in range(self._num_chunks[name])]
             # We join leaves, because records from other processes have other classes.
-            leaves = zip(*map(jax.tree.leaves, parts), strict=True)
-            joined = [np.concatenate(pieces, axis=-1) for pieces in leaves]
+            leaves_of_parts = [jax.tree.leaves(part) for part in parts]
+            joined = [np.concatenate(pieces, axis=-1) for pieces in zip(*leaves_of_parts, strict=True)]
             state, records = jax.tree.unflatten(jax.tree.structure(parts[0]), joined)
             runs[name] = Run(cell.params, cell.rounds, replicates, state, records, dims=cell.dims)
         return runs
@@ -246,12 +246,13 @@ def width_of(cell: Cell, num_replicates: int, width: int | None = None) -> int:
         state = check_system(cell.system, cell.params, cell.num_rounds)
     if width:
         return width
-    # At most a block, or the replicates rounded up to a power of two if they are more. So small runs share a program.
+    # At least a block, so that small runs share a program. Otherwise the replicates rounded up to a power of two.
     most = max(BLOCK_WIDTH, 1 << (num_replicates - 1).bit_length())
     return min(width_for(state, jax.default_backend()), most)
 
 
 def chunk_of(cell: Cell, index: int, num_replicates: int, width: int = BLOCK_WIDTH, first: int = 0) -> Chunk:
+    """Return chunk `index` of a cell that runs `num_replicates` replicates, starting from number `first`."""
     num_before = index * width
     start = first + num_before
     return Chunk(cell, np.arange(start, start + width), num_kept=min(width, num_replicates - num_before))
@@ -267,7 +268,7 @@ def compute_chunk(chunk: Chunk, seed: int) -> Outcome:
         run = (cell.system, keys, state, cell.params, cell.num_rounds, cell.record_every, cell.observe)
         end_state, records = engine.run(*run, reduce=None, is_batch=True)
         if not cell.keeps_state:
-            end_state = None
+            end_state = None  # a tree without leaves
         places = slice(None) if cell.keep is None else list(cell.keep)  # recorded rounds to keep
         return (
             jax.tree.map(lambda leaf: np.asarray(leaf)[..., : chunk.num_kept], end_state),

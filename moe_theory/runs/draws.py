@@ -17,7 +17,7 @@ Law = Callable[[Key[Array, ""], int, Any], Array]  # `random.uniforms` or `rando
 
 
 def draws_of(run: Run, count: int, stream: int, law: Law = uniforms) -> Float[np.ndarray, "B n"]:
-    """Return each replicate's random numbers, which are uniform on (0, 1) by default."""
+    """Return each replicate's random numbers, by default uniform on (0, 1). `stream` is a seed for this measurement."""
     root = root_key(stream)
     draws = in_blocks(lambda places: _draws(root, run.replicates[places], count, law), len(run.replicates))
     return draws.astype(np.float64)

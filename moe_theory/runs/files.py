@@ -30,14 +30,16 @@ def whole_set(folder: Path, names: Iterable[str]) -> Iterator[dict[str, Path]]:
         folder.mkdir(parents=True, exist_ok=True)
         yield temporaries
         for name, temporary in temporaries.items():
-            if (folder / name).is_dir():
+            if (folder / name).is_dir():  # a replacement would fail after others
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
             _sync(temporary)
         for name, temporary in temporaries.items():
             os.replace(temporary, folder / name)
         _sync(folder)
     except OSError as failure:
-        place = folder / next(iter(temporaries)) if len(temporaries) == 1 else folder
+        place = folder
+        if len(temporaries) == 1:
+            place = folder / next(iter(temporaries))
         raise OutputError(f"{place} cannot be written ({failure.strerror or failure}): {WAY_OUT}.") from None
     finally:
         for temporary in temporaries.values():
@@ -130,7 +132,7 @@ def prepare_folder(path: str | os.PathLike[str], names: Iterable[str] = ()) -> P
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
-            pass
+            pass  # the folder is writable
     except (OSError, ValueError) as failure:
         reason = getattr(failure, "strerror", None) or failure
         raise OutputError(f"{folder} cannot be written ({reason}). Name a folder that you may write to.") from None

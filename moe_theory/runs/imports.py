@@ -26,7 +26,7 @@ PACKAGE = "moe_theory"
 PACKAGE_FOLDER = Path(__file__).parents[1]
 STANDARD_LIBRARY = Path(sysconfig.get_path("stdlib"))
 IMPORTERS = frozenset({"import_module", "__import__", "resolve_name"})  # with a literal name, equivalent to `import`
-_NAMES = r"(\([^)]*\)|(?:\\\r?\n|[^\n])*)"  # up to the end of the line or of the parentheses
+_NAMES = r"(\([^)]*\)|(?:\\\r?\n|[^\n])*)"  # imported names, up to the end of the line or of the parentheses
 _IMPORT = re.compile(rf"(?:^|[:;])[ \t\f]*(?:from\s+([.\w]+)\s+)?import\b{_NAMES}", re.MULTILINE)
 _LITERAL = re.compile(rf"\b(?:{'|'.join(sorted(IMPORTERS))})\s*\(\s*[\"']([.\w]+)")
 
@@ -44,6 +44,7 @@ class Modules:
         self._digests: dict[str, str] = {}
 
     def reach(self, module: str) -> str:
+        """Return the digest of all files that a module imports, directly or not."""
         if module not in self._digests:
             digests: dict[str, str] = {}
             waiting = [module]
@@ -77,7 +78,7 @@ def _source(module: str) -> Code:
         return Code(_joined(PACKAGE_FOLDER.rglob("*.py")).digest)
     if top == PACKAGE:
         return _own_source(module)
-    if module != top:
+    if module != top:  # of a user's package, all files count
         return Code("", [top])
     files: set[Path] = set()
     for place in _find(top):
@@ -89,7 +90,8 @@ def _source(module: str) -> Code:
 def _joined(files: Iterable[Path]) -> Code:
     sources = [_file_source(path) for path in sorted(files)]
     digests = "\n".join(source.digest for source in sources)
-    return Code(digests, [*itertools.chain.from_iterable(source.imports for source in sources)])
+    imports = itertools.chain.from_iterable(source.imports for source in sources)
+    return Code(digests, [*imports])
 
 
 def _own_source(module: str) -> Code:
@@ -102,8 +104,9 @@ def _own_source(module: str) -> Code:
     if module in sys.modules and path.stat().st_mtime > IMPORT_TIME:
         raise InvalidValueError(f"{path} was changed after its import. Restart Python.")
     source = _file_source(path)
-    imports = [module.rpartition(".")[0], *source.imports]
-    package = module if is_package else module.rpartition(".")[0]
+    parent = module.rpartition(".")[0]
+    imports = [parent, *source.imports]  # importing a module imports the package around it
+    package = module if is_package else parent  # where relative imports start
     stub = path.with_suffix(".pyi")
     if is_package and stub.is_file():  # the stub lists lazy names
         imports += _file_source(stub).imports
@@ -122,12 +125,13 @@ def _file_source(path: Path) -> Code:
     for module, names in _IMPORT.findall(text):
         imports.add(module)
         prefix = module if module in ("", ".", "..") else f"{module}."
-        imports |= {f"{prefix}{name}" for name in re.findall(r"[.\w]+", names)}
+        imports |= {f"{prefix}{name}" for name in re.findall(r"[.\w]+", names)}  # also words such as "as"
     return Code(hashlib.sha256(data).hexdigest(), sorted(imports - {""}))
 
 
 @functools.cache
 def _library(name: str) -> str:
+    """Return name and version of a top-level package's library, or "" for this package, papers and users' files."""
     papers = {paper_package(paper).partition(".")[0] for paper in paper_names()}
     if name in {"__main__", PACKAGE, *papers}:
         return ""
@@ -155,6 +159,6 @@ def _find(name: str) -> list[Path]:
 def _version(name: str) -> str:
     with contextlib.suppress(metadata.PackageNotFoundError):
         return metadata.version(name)
-    start = f"\n{name}/__init__.py,"  # `metadata.packages_distributions` takes almost a second
-    owners = [owner for owner in metadata.distributions() if start in f"\n{owner.read_text('RECORD')}"]
+    line = f"\n{name}/__init__.py,"  # in a RECORD, because `metadata.packages_distributions` takes almost a second
+    owners = [owner for owner in metadata.distributions() if line in f"\n{owner.read_text('RECORD')}"]
     return " ".join(sorted(f"{owner.name} {owner.version}" for owner in owners))

@@ -51,15 +51,16 @@ class _Pickler(pickle.Pickler):
         return self._name_of(obj)
 
     def reducer_override(self, obj: Any) -> Any:
+        """Leave out the values of cached properties, which an equal object may not have computed."""
         kind = type(obj)
         attributes = getattr(obj, "__dict__", {})
         cached = [name for name in attributes if isinstance(getattr(kind, name, None), functools.cached_property)]
         if not cached:
-            return NotImplemented
-        fresh = copy.copy(obj)
+            return NotImplemented  # pickle as usual
+        uncached = copy.copy(obj)
         for name in cached:
-            del vars(fresh)[name]
-        return fresh.__reduce_ex__(5)
+            del vars(uncached)[name]
+        return uncached.__reduce_ex__(5)
 
 
 class Digests:
@@ -67,7 +68,7 @@ class Digests:
 
     def __init__(self) -> None:
         self._modules = Modules()
-        self._names: dict[int, tuple[bytes, Any]] = {}  # by the id of an object, which stays alive here
+        self._names: dict[int, tuple[bytes, Any]] = {}  # digest and object, which so stays alive, by the object's id
 
     def of(self, *objects: Any) -> str:
         self._names = {}  # names from other calls may belong to cycles
@@ -92,7 +93,7 @@ class Digests:
         if type(value) in PLAIN:
             return None
         if number not in self._names:
-            self._names[number] = (b"cycle %d" % len(self._names), value)  # in case the value contains itself
+            self._names[number] = (b"cycle %d" % len(self._names), value)  # for a value that contains itself
             parts = self._parts(value)
             if parts is None:
                 del self._names[number]
@@ -132,8 +133,10 @@ class Digests:
         if isinstance(value, type):
             return self._class(value)
         if kind in (property, functools.cached_property):
-            return "property", *(getattr(value, name, None) for name in ("fget", "fset", "fdel", "func"))
+            functions = [getattr(value, name, None) for name in ("fget", "fset", "fdel", "func")]
+            return "property", *functions
         if hasattr(value, "__wrapped__"):  # such as `jax.jit`, `functools.cache` and `staticmethod`
+            # JAX has no public name for a function's compiler options.
             options = getattr(getattr(value, "_jit_info", None), "compiler_options_kvs", None)
             return "wrapper", kind, value.__wrapped__, options
         if kind is object:
@@ -166,20 +169,23 @@ class Digests:
                 values += self._globals(constant, namespace, is_in_file)
         if is_in_file:
             return values
-        for name in LOADERS.intersection(code.co_names):
+        loaders = LOADERS.intersection(code.co_names)
+        if loaders:
             raise InvalidValueError(
-                f"{name} loads code whose name is known only at run time, so results have no key. Use `import`, or put "
-                "the function into a file that you import."
+                f"{min(loaders)} loads code whose name is known only at run time, so results have no key. Use "
+                "`import`, or put the function into a file that you import."
             )
         imports = [step.argval for step in dis.get_instructions(code) if step.opname == "IMPORT_NAME"]
         return values + [self._modules.reach(name) for name in imports]
 
     def _class(self, kind: type) -> tuple[Any, ...]:
         home = kind.__module__
-        members = sorted(vars(kind).items())
-        if library_of(home) or (home.partition(".")[0] == PACKAGE and "<locals>" not in kind.__qualname__):
-            members = []
-        members = [pair for pair in members if pair[0] not in DECLARATIVE and not inspect.ismemberdescriptor(pair[1])]
+        members = []
+        is_own = home.partition(".")[0] == PACKAGE and "<locals>" not in kind.__qualname__
+        if not is_own and not library_of(home):  # otherwise the module's digest covers the class
+            for name, value in sorted(vars(kind).items()):
+                if name not in DECLARATIVE and not inspect.ismemberdescriptor(value):
+                    members.append((name, value))
         return "class", kind.__qualname__, self._reach(home), kind.__bases__, members
 
 

@@ -19,8 +19,9 @@ _LOGGERS = ("distributed", "tornado.application")  # loggers that repeat errors 
 
 
 def pool_of(executor: Executor | None = None, dask: str | None = None, devices: int | None = None) -> WorkerPool:
-    engines = {"executor": executor, "dask": dask, "devices": devices}
-    names = [name for name, value in engines.items() if value is not None]
+    """Return the only pool that is asked for, by default this machine's devices. Raises: InvalidValueError for more."""
+    arguments = {"executor": executor, "dask": dask, "devices": devices}
+    names = [name for name, value in arguments.items() if value is not None]
     if len(names) > 1:
         raise InvalidValueError(f"{' and '.join(names)} exclude one another. Give only one of them.")
     if executor is not None:
@@ -69,8 +70,8 @@ def dask_pool(address: str) -> WorkerPool:
     resources.callback(_close, client)
     executor = client.get_executor(pure=False)
     resources.callback(executor.shutdown, wait=False)
-    threads: Any = client.nthreads()
-    num_workers = max(1, sum(threads.values()))  # the cluster may start workers for tasks
+    threads: Any = client.nthreads()  # by worker
+    num_workers = max(1, sum(threads.values()))  # without workers, the cluster may start some for tasks
     return WorkerPool(executor, f"Dask {address}", num_workers, close=resources.close)
 
 

@@ -1,4 +1,4 @@
-"""Everything besides the request and the code that decides numbers."""
+"""The versions, settings and hardware that decide numbers, besides the request and this package's code."""
 
 import datetime
 import functools
@@ -36,6 +36,7 @@ INSTRUCTION_CAP = "--xla_cpu_max_isa="  # flag that makes different processors r
 
 
 def fingerprint(code: str = "") -> dict[str, str]:
+    """Return what decides numbers on this machine, including a digest of the `code`."""
     parts = versions()
     options = [f"{option}={jax.config.values.get(option)}" for option in DECISIVE_OPTIONS]
     return {
@@ -47,14 +48,15 @@ def fingerprint(code: str = "") -> dict[str, str]:
     }
 
 
-def difference(own: Mapping[str, str], meant: Mapping[str, str], names: Sequence[str] | None = None) -> str:
-    """Return how two fingerprints differ, such as "jax 0.10.1 and not 0.10.2", or ""."""
-    differing = [name for name in names or meant if own.get(name) != meant.get(name)]
-    return ", ".join(f"{name} {own.get(name)} and not {meant.get(name)}" for name in differing)
+def difference(actual: Mapping[str, str], expected: Mapping[str, str], names: Sequence[str] | None = None) -> str:
+    """Return how two fingerprints differ, by default in any entry, such as "jax 0.10.1 and not 0.10.2", or ""."""
+    differing = [name for name in names or expected if actual.get(name) != expected.get(name)]
+    return ", ".join(f"{name} {actual.get(name)} and not {expected.get(name)}" for name in differing)
 
 
-def require_same(own: Mapping[str, str], meant: Mapping[str, str], what: str) -> None:
-    different = difference(own, meant)
+def require_same(actual: Mapping[str, str], expected: Mapping[str, str], what: str) -> None:
+    """Raise InvalidValueError, on a worker, unless it has the fingerprint that the task expects."""
+    different = difference(actual, expected)
     if different:
         raise InvalidValueError(
             f"the worker on {platform.node()} has {different}, so its {what} would differ. Use the same versions and "
@@ -94,8 +96,8 @@ def processor_fact(name: str) -> str:
 @functools.cache
 def _instruction_set() -> str:
     flags = set(processor_fact("flags").split())
-    sets = {"avx512": {"avx512f"}, "avx2": {"avx2", "fma"}}
-    best = next((name for name, needed in sets.items() if needed <= flags), "")
+    instruction_sets = {"avx512": {"avx512f"}, "avx2": {"avx2", "fma"}}  # the best first
+    best = next((name for name, needed in instruction_sets.items() if needed <= flags), "")
     return " ".join(filter(None, [platform.machine(), best]))
 
 

@@ -30,8 +30,8 @@ class Result(NamedTuple):
 class _Queue(NamedTuple):
     rank: tuple[int, ...]
     job: Any
-    what: str
-    tasks: Iterator[Task]
+    what: str  # name in the progress display
+    tasks: Iterator[Task]  # those that are not yet submitted
 
 
 _ABANDONED: weakref.WeakSet[Future[Any]] = weakref.WeakSet()  # workers keep running calls alive
@@ -46,7 +46,7 @@ def run_within(call: Callable[[], T], seconds: float | None) -> T | None:
     """Run a call that may use the workers. After some seconds it is abandoned, and the result is None."""
     if seconds is None:
         return call()
-    future = DeviceExecutor(1).submit(call)  # the shared workers could all wait for tasks of this call
+    future = DeviceExecutor(1).submit(call)  # on a shared worker, the call could wait for tasks that need this worker
     try:
         wait([future], seconds)
         return future.result() if future.done() else None
@@ -56,7 +56,7 @@ def run_within(call: Callable[[], T], seconds: float | None) -> T | None:
 
 
 def programs_first(users: Iterable[T], program_of: Callable[[T], Hashable]) -> list[T]:
-    """Return users of programs, beginning with one of each program, so that workers compile different programs."""
+    """Return users of programs, beginning with one of each program, so that workers do not wait for one compilation."""
     users = list(users)
     firsts: dict[Hashable, T] = {}
     for user in users:
@@ -74,7 +74,7 @@ class Runner:
         self._most_pending = TASKS_AHEAD * self.pool.num_workers
         self._queues: list[_Queue] = []  # sorted by rank
         self._pending: dict[Future[Any], tuple[_Queue, Task]] = {}
-        self._shown = ""
+        self._shown = ""  # name in the progress display
 
     def __enter__(self) -> "Runner":
         return self
@@ -103,9 +103,10 @@ class Runner:
     def wait(self, seconds: float | None = None) -> list[Result]:
         """Return new results, after the first of them or `seconds`. Raises: WorkersError if the workers are lost."""
         self._submit()
-        futures = wait(self._pending, seconds, FIRST_COMPLETED).done
+        finished = wait(self._pending, seconds, FIRST_COMPLETED).done
+        in_order = [future for future in self._pending if future in finished]  # in the order of their tasks
         results = []
-        for future in [future for future in self._pending if future in futures]:  # in the order of their tasks
+        for future in in_order:
             queue, task = self._pending.pop(future)
             self._require_workers(future)
             self.progress.advance(task.work)
@@ -115,8 +116,9 @@ class Runner:
 
     def drop(self, job: Any) -> None:
         """Drop a job's waiting tasks. Its running tasks still return results."""
-        for queue in [queue for queue in self._queues if queue.job is job]:
-            self.progress.add_work(-sum(task.work for task in queue.tasks))  # the remaining tasks
+        dropped = [queue for queue in self._queues if queue.job is job]
+        for queue in dropped:
+            self.progress.add_work(-sum(task.work for task in queue.tasks))  # reads the remaining tasks
             self._queues.remove(queue)
 
     def stop(self) -> list[Result]:
@@ -130,6 +132,7 @@ class Runner:
         return [Result(queue.job, task, future) for future, (queue, task) in running.items() if future.done()]
 
     def abandon(self) -> None:
+        """Cancel waiting tasks, and leave running tasks to the workers."""
         self._queues.clear()
         _ABANDONED.update(future for future in self._pending if not future.cancel())
         self._pending.clear()
@@ -145,10 +148,10 @@ class Runner:
                 self._pending[self.pool.executor.submit(task.call)] = (queue, task)
             except BrokenExecutor as failure:
                 raise self._lost(failure) from None
-        oldest, _ = next(iter(self._pending.values()), (None, None))
-        if oldest is not None and oldest.what != self._shown:
-            self._shown = oldest.what
-            self.progress.running(oldest.what)
+        queue_of_oldest, _ = next(iter(self._pending.values()), (None, None))
+        if queue_of_oldest is not None and queue_of_oldest.what != self._shown:
+            self._shown = queue_of_oldest.what
+            self.progress.running(self._shown)
 
     def _require_workers(self, future: Future[Any]) -> None:
         try:

@@ -29,7 +29,7 @@ _TABLE = """results
 _INSERT = """INSERT INTO results VALUES (?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE
     SET label = excluded.label, extent = excluded.extent, digest = excluded.digest, data = excluded.data
     WHERE excluded.extent >= extent"""
-_REPLACE = "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?)"  # for a damaged row, whatever its extent
+_REPLACE = "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?)"  # replaces a damaged row, whatever its extent
 
 
 class Store:
@@ -101,6 +101,7 @@ class Store:
             database.execute(f"CREATE TABLE IF NOT EXISTS {_TABLE}")
             tables = database.execute("SELECT sql FROM sqlite_master").fetchall()
             integrity = database.execute("PRAGMA integrity_check(1)").fetchone()
+            # SQLite saves the statement without "IF NOT EXISTS".
             if tables != [(f"CREATE TABLE {_TABLE}",)] or integrity != ("ok",):
                 raise sqlite3.DatabaseError("it is damaged")
             self._is_checked = True
@@ -123,6 +124,7 @@ class Store:
                     self.folder.mkdir(parents=True, exist_ok=True)
                     mode = "rwc" if file == self.file else "rw"  # only this process's own file may be created
                     uri = f"{file.absolute().as_uri()}?mode={mode}"
+                    # Without an isolation level, transactions are ours. Threads take turns by the lock.
                     database = sqlite3.connect(uri, PATIENCE, isolation_level=None, check_same_thread=False, uri=True)
                     database.execute("PRAGMA synchronous=FULL")
                     self._databases[file] = database

@@ -28,24 +28,24 @@ class WorkerPool:
     close: Callable[[], None] = lambda: None  # releases the workers, unless others use them
 
     def fingerprint(self, ask: Callable[[], dict[str, str]]) -> dict[str, str]:
-        """Return the first worker's fingerprint. Raises: InvalidValueError if a worker has other code."""
+        """Return what `ask` returns on a worker. Raises: InvalidValueError if the worker has other code."""
         local = ask()
         if self.are_threads:
             return local
         future = self.executor.submit(ask)
-        there = future.result()
-        different = difference(there, local, CODE)
+        remote = future.result()
+        different = difference(remote, local, CODE)
         if different:
             raise InvalidValueError(f"the workers of {self.description} have {different}. Install the same versions.")
-        return there
+        return remote
 
 
 class DeviceExecutor(ThreadPoolExecutor):
     """Threads on this machine's devices, in the submitter's precision."""
 
     def __init__(self, num_workers: int) -> None:
-        self._places = itertools.count()
-        self._here = threading.local()
+        self._thread_numbers = itertools.count()
+        self._thread = threading.local()  # with the thread's device, or None for the default
         super().__init__(num_workers, "moe-theory", initializer=self._take_device)
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Future[Any]:
@@ -54,13 +54,14 @@ class DeviceExecutor(ThreadPoolExecutor):
 
     def _take_device(self) -> None:
         devices = local_devices()
-        self._here.device = devices[next(self._places) % len(devices)] if len(devices) > 1 else None
+        number = next(self._thread_numbers)
+        self._thread.device = devices[number % len(devices)] if len(devices) > 1 else None
 
     def _compute(self, call: Callable[[], Any], is_double: bool) -> Any:
         # Threads inherit neither the device nor the precision. Setting an unchanged value could cause a compilation.
         with contextlib.ExitStack() as settings:
-            if self._here.device is not None:
-                settings.enter_context(jax.default_device(self._here.device))
+            if self._thread.device is not None:
+                settings.enter_context(jax.default_device(self._thread.device))
             if is_double != is_x64():
                 settings.enter_context(jax.enable_x64(is_double))
             return call()

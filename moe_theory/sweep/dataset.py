@@ -25,8 +25,9 @@ def dataset(sweep: Specification, cells: Sequence[tuple[Any, Arrays]], last: xr.
     """Return a sweep's cells like `Results.to_xarray`. Missing values are nan, with a count of 0.
 
     Args:
-        cells: the available data of each cell, as places on the last axis and arrays by observable.
+        cells: for each cell, the places of its available data on the last axis, and arrays by observable.
         last: the last axis, which counts statistics or replicates.
+        is_full: whether no chunk is missing.
     """
     quantities = sweep.quantities
     rounds = recorded_rounds(sweep.rounds, sweep.stride)
@@ -34,11 +35,11 @@ def dataset(sweep: Specification, cells: Sequence[tuple[Any, Arrays]], last: xr.
     arrays: dict[str, np.ndarray] = {}
     for name, quantity in quantities.items():
         available = [pieces[name] for _, pieces in cells if name in pieces]
-        shapes = {piece.shape[1:-1] for piece in available} or {(0,) * len(quantity.axes)}
+        shapes = {piece.shape[1:-1] for piece in available} or {(0,) * len(quantity.axes)}  # without round and last
         sizes = tuple(map(max, zip(*shapes, strict=True)))  # the largest of all cells, axis by axis
         dtype = available[0].dtype if available else np.dtype(np.float64)
-        is_whole = is_full and len(shapes) == 1
-        if last.dims == (STATISTIC,) or not (is_whole or dtype.kind == "f"):  # integers have no nan
+        has_gaps = not is_full or len(shapes) > 1
+        if last.dims == (STATISTIC,) or (has_gaps and dtype.kind != "f"):  # integers have no nan
             dtype = np.dtype(np.float64)
         filler = np.nan if dtype.kind == "f" else 0
         arrays[name] = np.full((len(sweep.grid), len(rounds), *sizes, last.size), filler, dtype)
@@ -46,10 +47,10 @@ def dataset(sweep: Specification, cells: Sequence[tuple[Any, Arrays]], last: xr.
             arrays[name][..., 0] = 0  # index 0 is the count
         for dim, size in zip(quantity.axes, sizes, strict=True):
             coordinates[dim] = xr.Variable(dim, np.arange(size))
-    for place, (last_places, pieces) in enumerate(cells):
+    for index, (places, pieces) in enumerate(cells):
         for name, piece in pieces.items():
             own_axes = [slice(size) for size in piece.shape[:-1]]  # may be shorter than the longest cell's
-            arrays[name][place][(*own_axes, last_places)] = piece
+            arrays[name][index][(*own_axes, places)] = piece
     variables = {}
     for name, array in arrays.items():
         dims = [*(axis.name for axis in sweep.grid.axes), ROUND, *quantities[name].axes, *last.dims]
@@ -57,7 +58,7 @@ def dataset(sweep: Specification, cells: Sequence[tuple[Any, Arrays]], last: xr.
         variables[name] = xr.Variable(dims, values, {"long_name": quantities[name].about})
     params = sweepable(sweep.system).params
     for axis in sweep.grid.axes:
-        coordinates[axis.name] = xr.Variable(axis.name, np.arange(axis.num_values))  # the axis of a zip
+        coordinates[axis.name] = xr.Variable(axis.name, np.arange(axis.num_values))  # replaced below, unless of a zip
         for name, column in axis.columns.items():
             coordinates[name] = xr.Variable(axis.name, np.array(column), {"long_name": long_name(name, params)})
     return xr.Dataset(variables, {**coordinates, last.dims[0]: last})
@@ -76,6 +77,7 @@ def to_netcdf(data: xr.Dataset, path: Path) -> None:
 
 
 def long_name(name: str, params_type: type) -> str:
+    """Return a field's name in words, and the comment on the field."""
     comment = next((field.comment for field in fields_beside(params_type) if field.name == name), "")
     words = name.replace("num_", "number of ").replace("_", " ")
     return ", ".join(filter(None, (words, comment)))

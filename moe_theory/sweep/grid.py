@@ -61,7 +61,7 @@ def build_grid(axes: Sequence[GridAxis], fixed: Mapping[str, Any], system: Sweep
     """
     columns = dict(itertools.chain.from_iterable(axis.columns.items() for axis in axes))
     params_by_reading = {name: reading.params()._asdict() for name, reading in system.readings.items()}
-    default_dims = dict(system.default_dims)
+    default_sizes = dict(system.default_dims)
     is_padded = PADDED in system.sizes and "num_experts" in system.parameters
     if is_padded and PADDED not in {*columns, *fixed}:
         if "num_experts" in columns:
@@ -71,30 +71,31 @@ def build_grid(axes: Sequence[GridAxis], fixed: Mapping[str, Any], system: Sweep
         else:
             names = columns.get(READING) or [fixed[READING]]
             experts = [params_by_reading[str(name)]["num_experts"] for name in names]
-        default_dims[PADDED] = min(max(1, *experts), LARGEST_SIZE)  # `check` refuses other numbers of experts
+        # Sizes must be in this range. `system.check` then refuses other numbers of experts, with a message on them.
+        default_sizes[PADDED] = min(max(1, *experts), LARGEST_SIZE)
     first_choices = {kind: next(iter(names)) for kind, names in system.choices.items()}
     fixed_choices = {**first_choices, **_selected(fixed, system.choices)}
-    all_dims: dict[tuple, Any] = {}  # shared by cells of the same sizes
+    dims_by_sizes: dict[tuple, Any] = {}  # shared by cells of the same sizes
     cells = []
     with jax.enable_x64(precision == "float64"):  # a system checks numbers in the precision of the run
         for rows in itertools.product(*(axis.rows for axis in axes)):
             settings: dict[str, Value] = dict(itertools.chain.from_iterable(rows))
             values = {**fixed, **settings}
-            choices = _selected(settings, system.choices)
+            varied_choices = _selected(settings, system.choices)
             reading = str(values[READING])
-            sizes = {**default_dims, **_selected(values, system.sizes)}
+            sizes = {**default_sizes, **_selected(values, system.sizes)}
             key = tuple(sizes.items())
             try:
-                if key not in all_dims:
-                    all_dims[key] = system.dims(**sizes)
+                if key not in dims_by_sizes:
+                    dims_by_sizes[key] = system.dims(**sizes)
                 params = system.params(**{**params_by_reading[reading], **_selected(values, system.parameters)})
-                system.check(all_dims[key], params)
+                system.check(dims_by_sizes[key], params)
             except MoeTheoryError as error:
                 cell = ", ".join(f"{name}={text_of(value)}" for name, value in settings.items())
                 raise type(error)(f"in the cell {cell}: {error}" if cell else str(error), error.argument) from None
             # If no axis varies a choice, all cells share one mapping, because there may be a million cells.
-            all_choices = {**fixed_choices, **choices} if choices else fixed_choices
-            cells.append(SweepCell(settings, reading, all_dims[key], all_choices, params))
+            choices = {**fixed_choices, **varied_choices} if varied_choices else fixed_choices
+            cells.append(SweepCell(settings, reading, dims_by_sizes[key], choices=choices, params=params))
     return Grid(tuple(axes), tuple(cells))
 
 

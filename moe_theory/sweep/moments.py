@@ -58,14 +58,13 @@ def merge(parts: Iterable[Moments]) -> Moments:
 
 
 def _merge_two(a: Moments, b: Moments) -> Moments:
-    n = a.count + b.count
+    count = a.count + b.count
     gap = b.mean - a.mean
-    shift = gap / n
-    m2 = a.m2 + b.m2 + gap * shift * a.count * b.count
+    gap_per_sample = gap / count
     return Moments(
-        count=n,
-        mean=a.mean + shift * b.count,
-        m2=m2,
+        count=count,
+        mean=a.mean + gap_per_sample * b.count,
+        m2=a.m2 + b.m2 + gap * gap_per_sample * a.count * b.count,
         minimum=np.minimum(a.minimum, b.minimum),
         maximum=np.maximum(a.maximum, b.maximum),
     )

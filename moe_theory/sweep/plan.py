@@ -32,7 +32,7 @@ MAX_CHUNKS = 1_000_000
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class CellTask:
+class CellTask:  # everything that decides a cell's numbers, and how its chunks run
     system: str
     dims: Mapping[str, Any]
     choices: Mapping[str, str]
@@ -43,7 +43,7 @@ class CellTask:
     seed: int
     precision: str
     width: int  # replicates per chunk
-    batch: int  # replicates that run together
+    batch: int  # replicates of a chunk that run together
     fingerprint: Mapping[str, str]
 
     @functools.cached_property
@@ -52,7 +52,7 @@ class CellTask:
 
     @functools.cached_property
     def program(self) -> Hashable:
-        """A digest of everything that a program is compiled for."""
+        """A digest that tasks with the same program share."""
         return dataclasses.replace(self, params={}, seed=0, width=0).digest
 
 
@@ -72,9 +72,9 @@ class PlannedChunk(NamedTuple):
 
 
 class Coverage(NamedTuple):
-    chunks: int
-    of_chunks: int
-    replicates: int  # in all cells together
+    chunks: int  # saved chunks
+    of_chunks: int  # all chunks
+    replicates: int  # saved replicates of all cells together
     of_replicates: int
 
     @property
@@ -87,7 +87,7 @@ class SweepPlan:
         """Raises: InvalidValueError for too many chunks."""
         self.sweep: Specification = sweep
         self.fingerprint: dict[str, str] = dict(fingerprint)
-        self._widths: dict[Hashable, int] = {}  # replicates that fit a core's cache, by static shape
+        self._widths: dict[Hashable, int] = {}  # replicates that fit a core's cache, by sizes and choices
         width = self._task_of(sweep.grid.cells[0]).width
         count = len(sweep.grid) * math.ceil(sweep.replicates / width)
         if count > MAX_CHUNKS:
@@ -107,9 +107,9 @@ class SweepPlan:
 
     def _task_of(self, cell: SweepCell) -> CellTask:
         sweep = self.sweep
-        fitting = self._fitting_width(cell) if self.fingerprint["backend"] == "cpu" else ACCELERATOR_WIDTH
-        width = sweep.chunk_width or fitting
-        num_batches = math.ceil(width / fitting)
+        fitting_width = self._fitting_width(cell) if self.fingerprint["backend"] == "cpu" else ACCELERATOR_WIDTH
+        width = sweep.chunk_width or fitting_width
+        num_batches = math.ceil(width / fitting_width)
         return CellTask(
             system=sweep.system,
             dims=dataclasses.asdict(cell.dims),
@@ -174,6 +174,6 @@ def compute_chunk(task: CellTask, first: int) -> bytes:
         arrays[name] = jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=-1), *pieces)
         if isinstance(quantity, ClosedForm):
             rounds = recorded_rounds(task.rounds, task.record_every)
-            values = quantity.formula(dims, params, rounds[:, None], arrays[name])
+            values = quantity.formula(dims, params, rounds[:, None], arrays[name])  # of what the form has read
             arrays[name] = np.broadcast_to(np.asarray(values, np.float64), (len(rounds), task.width))
     return pack(arrays)

@@ -88,7 +88,9 @@ class Results:
         self.partial: bool = partial
         self.sweep: Specification = plan.sweep
         saved = store.keys()
-        self._present = [[chunk for chunk in chunks if chunk.name in saved] for chunks in plan.by_cell]  # by cell
+        self._present: list[list[PlannedChunk]] = []  # saved chunks of each cell
+        for chunks in plan.by_cell:
+            self._present.append([chunk for chunk in chunks if chunk.name in saved])
         if not (partial or self.coverage.is_complete):
             raise self._incomplete()
 
@@ -136,11 +138,10 @@ class Results:
     @property
     def statistics(self) -> tuple[str, ...]:
         """Names of the statistics, such as "mean", or "q2.5" for the quantile 0.025."""
-        short = [f"q{100 * quantile:g}" for quantile in self.sweep.quantiles]
-        exact = [f"q{100 * quantile!r}" for quantile in self.sweep.quantiles]
-        if len(set(short)) < len(short):  # six digits do not tell the quantiles apart
-            return (*MOMENTS, *exact)
-        return (*MOMENTS, *short)
+        quantiles = [f"q{100 * quantile:g}" for quantile in self.sweep.quantiles]
+        if len(set(quantiles)) < len(quantiles):  # six digits do not tell them apart
+            quantiles = [f"q{100 * quantile!r}" for quantile in self.sweep.quantiles]
+        return (*MOMENTS, *quantiles)
 
     def to_xarray(self) -> "xr.Dataset":
         """Return everything as a labelled dataset in memory.
@@ -186,25 +187,28 @@ class Results:
 
     def statistics_of(self, place: int) -> dict[str, Float[np.ndarray, "..."]] | None:
         """Return the statistics of the cell at this place, by observable, in shape (R, *own axes, statistics)."""
-        pieces = [arrays for _, arrays in self._read(place)]
-        if not pieces:
+        chunks = [arrays for _, arrays in self._read(place)]
+        if not chunks:
             return None
-        quantiles = self.sweep.quantiles
-        return {name: _statistics([piece[name] for piece in pieces], quantiles) for name in self.sweep.quantities}
+        statistics = {}
+        for name in self.sweep.quantities:
+            statistics[name] = _statistics([arrays[name] for arrays in chunks], self.sweep.quantiles)
+        return statistics
 
     def replicates_of(self, place: int) -> tuple[Int[np.ndarray, " B"], Arrays]:
         """Return the replicates' numbers in the cell at this place, and arrays (R, *own axes, B) by observable."""
-        read = self._read(place)
-        if not read:
+        chunks = self._read(place)
+        if not chunks:
             return np.arange(0), {}
-        numbers = np.concatenate([chunk.first + np.arange(chunk.num_kept) for chunk, _ in read])
-        pieces = [arrays for _, arrays in read]
-        names = self.sweep.quantities
-        return numbers, {name: np.concatenate([piece[name] for piece in pieces], axis=-1) for name in names}
+        numbers = np.concatenate([chunk.first + np.arange(chunk.num_kept) for chunk, _ in chunks])
+        joined = {}
+        for name in self.sweep.quantities:
+            joined[name] = np.concatenate([arrays[name] for _, arrays in chunks], axis=-1)
+        return numbers, joined
 
     def _read(self, place: int) -> list[tuple[PlannedChunk, Arrays]]:
-        """Return a cell's intact chunks and their replicates. Raises: MissingError unless partial."""
-        pieces = []
+        """Return a cell's intact chunks and their arrays. Raises: MissingError for missing chunks, unless partial."""
+        chunks = []
         for chunk in self.plan.by_cell[place]:
             data = self.store.get(chunk.name)
             if data is None:  # missing or damaged
@@ -213,18 +217,19 @@ class Results:
                     raise self._incomplete(self.damaged.get(chunk.name, ""))
             else:
                 arrays = {name: array[..., : chunk.num_kept] for name, array in unpack(data).items()}
-                pieces.append((chunk, arrays))
-        return pieces
+                chunks.append((chunk, arrays))
+        return chunks
 
-    def _incomplete(self, words: str = "") -> MissingError:
+    def _incomplete(self, fault: str = "") -> MissingError:
         coverage = self.coverage
         return MissingError(
-            f"{self.store.folder}: {coverage.chunks} of {coverage.of_chunks} chunks exist{enclosed(' (', words, ')')}. "
+            f"{self.store.folder}: {coverage.chunks} of {coverage.of_chunks} chunks exist{enclosed(' (', fault, ')')}. "
             "Rerun the same `moe-theory sweep` command to compute the others, or pass partial=True to do without them."
         )
 
 
 def _statistics(pieces: Sequence[np.ndarray], quantiles: Sequence[float]) -> Float[np.ndarray, "R ... S"]:
+    """Return the statistics of pieces (R, ..., B) over all their replicates."""
     doubles: list[Any] = [piece.astype(np.float64, order="C") for piece in pieces]
     with np.errstate(invalid="ignore", over="ignore"):  # values or their squares may not be finite
         merged = moments.merge([moments.over_replicates(piece) for piece in doubles])

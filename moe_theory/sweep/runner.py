@@ -48,7 +48,7 @@ class Part(NamedTuple):
 
 @dataclasses.dataclass
 class ChunkCounts:
-    num_chunks: int
+    num_chunks: int  # in the sweep, or in the part that this run computes
     present: int  # chunks that existed before the run
     damaged: dict[str, str] = dataclasses.field(default_factory=dict)  # faults by chunk or file
     computed: int = 0
@@ -120,14 +120,14 @@ def run(
 
 
 def _save(results: Sequence[Result], store: Store, counts: ChunkCounts) -> None:
-    """Save chunks together. Raises: OutputError, or after saving a chunk's error."""
+    """Save the computed chunks together. Raises: OutputError, or the first error of a chunk after saving the others."""
     computed: dict[str, bytes] = {}
     failure: BaseException | None = None
     for result in results:
         try:
-            computed[result.task.place.name] = result.future.result()
+            computed[result.task.place.name] = result.future.result()  # a task's place is its chunk
         except Exception as error:
-            failure = failure or error  # the first one
+            failure = failure or error
     if computed:
         store.put(computed)
         counts.computed += len(computed)
@@ -156,7 +156,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def write_manifest(folder: Path, manifest: Manifest, is_part: bool) -> None:
-    """Write the manifest of a run that begins. Raises: OutputError. InvalidValueError for another fingerprint."""
+    """Write the manifest of a run that begins. Raises: OutputError. InvalidValueError if fingerprints differ."""
     if is_part and (folder / MANIFEST).exists():
         existing = read_manifest(folder)
         if existing.specification == manifest.specification and existing.fingerprint != manifest.fingerprint:

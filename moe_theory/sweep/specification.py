@@ -24,9 +24,9 @@ MOST_CELLS = 1_000_000
 MAX_RECORDS = 100_000  # recorded rounds
 LONGEST_NAME = 50  # characters in a zip's name
 RECORDS = 50  # recorded rounds if `record_every` is not given
-# Other labels in the results, which zips and observables must not have.
+# Names in the results besides those of axes and observables. Zips and observables must not have them.
 RESERVED = ("replicate", "round", "quantile", "statistic", "cell", "observable")
-TABLES = ("params", "dims", "choices")  # tables of fixed values
+TABLES = ("params", "dims", "choices")  # fields with fixed values by name
 
 Level = Annotated[Real, Field(ge=0, le=1)]
 Quantiles = Annotated[Sequence[Level], Field(max_length=100), BeforeValidator(plain), AfterValidator(distinct)]
@@ -55,7 +55,7 @@ class Specification:
     choices: Table = dataclasses.field(default_factory=dict)  # static choices that differ from the default
     reading: Text | None = None  # by default the system's, unless it is an axis
     replicates: Annotated[Whole, Field(ge=1, le=2**32 - 1)] = 256  # per cell
-    record_every: Whole | None = None  # rounds between records. By default about 50 records
+    record_every: Whole | None = None  # rounds from record to record. By default there are about 50 records
     observables: Names | None = None  # including closed forms and FILE:NAME. By default the system's
     keep: Literal["statistics", "replicates"] = "statistics"
     quantiles: Quantiles = (0.1, 0.5, 0.9)  # quantiles over replicates
@@ -72,7 +72,7 @@ class Specification:
 
     @property
     def stride(self) -> int:
-        return cast(int, self.record_every)  # set in every specification
+        return cast(int, self.record_every)  # not None after `__post_init__`
 
     @functools.cached_property
     def grid(self) -> Grid:
@@ -111,7 +111,7 @@ class Specification:
         except (RecursionError, ValueError) as error:  # nested too deeply, or not TOML
             raise DeclarationError(f"{name}: this is not TOML: {shortened(str(error))}. Correct it.") from None
         try:
-            return cls._of(document)
+            return cls._from_entries(document)
         except MoeTheoryError as error:
             raise type(error)(f"{name}: {error}", error.argument) from None
 
@@ -122,12 +122,12 @@ class Specification:
         try:
             for table, field in (("axes", "values"), ("zips", "columns")):
                 tables[table] = {axis["name"]: axis[field] for axis in data[table]}
-            return cls._of({**data, **tables})
+            return cls._from_entries({**data, **tables})
         except (LookupError, TypeError):
             raise DeclarationError(f"the specification {shortened(data)} is damaged. Run the sweep again.") from None
 
     @classmethod
-    def _of(cls, entries: Mapping[str, Any]) -> Self:
+    def _from_entries(cls, entries: Mapping[str, Any]) -> Self:
         for name in entries:
             if name not in cls.__dataclass_fields__:
                 raise unknown_name("key", name, cls.__dataclass_fields__)
@@ -167,16 +167,16 @@ class Specification:
             self._check_zip(axis, fields["zips"][axis])
         axes = _axes(fields["axes"], fields["zips"])
         tables = [*(fields[table] for table in TABLES), *(axis.columns for axis in axes)]
-        names = Counter(itertools.chain.from_iterable(tables))
+        settings_by_name = Counter(itertools.chain.from_iterable(tables))  # how often each name is set
         if self.reading is not None:
-            names[READING] += 1
-        for name, count in names.items():
+            settings_by_name[READING] += 1
+        for name, count in settings_by_name.items():
             if count > 1:
                 raise DeclarationError(f"{name} is set twice. Remove one of the two.", name)
         for axis in axes:
             rows: list[Any] = list(zip(*axis.columns.values(), strict=True))
             if len(axis.columns) == 1:
-                rows = [value for (value,) in rows]
+                rows = [value for (value,) in rows]  # an error shows a value rather than a tuple
             checked(_DISTINCT, rows, axis.name)
         num_cells = math.prod(axis.num_values for axis in axes)
         if num_cells > MOST_CELLS:
@@ -197,13 +197,14 @@ class Specification:
             if name in {*self._labels, *self.zips}:
                 raise DeclarationError(f"{quantity.name} is a name that the results already use. Rename it.")
         if self.reading is not None:
-            fields[READING] = checked(vocabulary.fixed[READING][READING], self.reading, READING)
-        elif READING not in names:
+            fields[READING] = vocabulary.fixed_value(READING, READING, self.reading)
+        elif READING not in settings_by_name:
             fields[READING] = kind.default_reading
         return fields
 
     @property
     def _labels(self) -> set[str]:
+        """Names in the results that no zip or observable may have."""
         vocabulary = vocabulary_of(self.system)
         dims = itertools.chain.from_iterable(observable.axes for observable in vocabulary.system.observables.values())
         return {*vocabulary.columns, *RESERVED, *dims}
@@ -228,7 +229,8 @@ class Specification:
 
 def _axes(axes: Mapping[str, Any], zips: Mapping[str, Mapping[str, Any]]) -> list[GridAxis]:
     plain_axes = [GridAxis(name, {name: values}) for name, values in axes.items()]
-    return [*plain_axes, *(GridAxis(name, columns) for name, columns in zips.items())]
+    zipped_axes = [GridAxis(name, columns) for name, columns in zips.items()]
+    return plain_axes + zipped_axes
 
 
 def example() -> str:
@@ -238,4 +240,4 @@ def example() -> str:
 _DISTINCT = TypeAdapter(Annotated[Any, AfterValidator(distinct)])
 _HINTS = get_type_hints(Specification, include_extras=True)
 _KINDS: dict[str, Any] = {name: (kind, ...) for name, kind in _HINTS.items()}  # for Pydantic, ... means required
-_FIELDS = TypeAdapter(create_model("Fields", **_KINDS))
+_FIELDS = TypeAdapter(create_model("Fields", **_KINDS))  # checks one field after the other

@@ -71,7 +71,7 @@ class Sweepable:
     readings: Mapping[str, Reading]  # by name. The first is the default
     build: Callable[..., System]  # (dims, **choices). Systems are cached, so equal sizes share a program
     observables: Mapping[str, Observable]
-    default_observables: tuple[str, ...] = ()  # default: all
+    default_observables: tuple[str, ...] = ()  # observables of a sweep that names none, by default all
     closed_forms: tuple[ClosedForm, ...] = ()
     # Default sizes. By default `max_experts` is the largest num_experts of the grid.
     default_dims: Mapping[str, Any] = dataclasses.field(default_factory=dict)
@@ -81,11 +81,12 @@ class Sweepable:
     check: Callable[[Any, Any], Any] = lambda dims, params: constraints.check(params, dims)
 
     def __post_init__(self) -> None:
-        if not self.default_observables:
+        if not self.default_observables:  # the dataclass is frozen
             object.__setattr__(self, "default_observables", tuple(self.observables))
 
     @functools.cached_property
     def code(self) -> str:
+        """A digest of all code that decides the system's numbers."""
         reads = {name: observable.read for name, observable in self.observables.items()}
         formulas = {form.name: (form.formula, form.read) for form in self.closed_forms}
         return code_digest(self.build, self.dims, self.params, self.choices, reads, formulas, compute_chunk)
@@ -135,13 +136,13 @@ class Sweepable:
 
     def observe(self, names: Sequence[str]) -> Observe:
         """Return a function of (state, info) that records these quantities. Equal names give the same function."""
-        quantities = self.quantities(names)
+        quantities = self.quantities(names)  # the same function, so that a program is compiled once
         return _observe(tuple((name, quantity.read) for name, quantity in quantities.items()))
 
 
 def sweepable(name: str) -> Sweepable:
     """Return a system of an installed paper. Raises: UnknownNameError."""
-    if name in paper_names() and name in find_paper(name).systems:  # otherwise all papers are imported
+    if name in paper_names() and name in find_paper(name).systems:  # without importing the other papers
         return find_paper(name).import_system(name)
     for paper in all_papers().values():
         if name in paper.systems:

@@ -65,12 +65,12 @@ def vary(
 
 
 def _dataset(runs: Sequence[Run], values: Mapping[str, Sequence[Any]], params_type: type) -> xr.Dataset:
-    records = [_arrays(run.records) for run in runs]
+    arrays_by_run = [_arrays(run.records) for run in runs]
     comments = {field.name: field.comment for field in fields_of(type(runs[0].records))}
     variables = {}
-    for name, first in records[0].items():
-        stacked = np.stack([arrays[name] for arrays in records])
-        array = stacked.reshape(*map(len, values.values()), *first.shape)
+    for name, first in arrays_by_run[0].items():
+        stacked = np.stack([arrays[name] for arrays in arrays_by_run])
+        array = stacked.reshape(*map(len, values.values()), *first.shape)  # in the order of `itertools.product`
         own_dims = [f"{name}_{axis}" for axis in range(first.ndim - 2)]  # without round and replicate
         dims = (*values, ROUND, *own_dims, REPLICATE)
         variables[name] = (dims, array, {"long_name": comments.get(name, name)})
@@ -80,6 +80,7 @@ def _dataset(runs: Sequence[Run], values: Mapping[str, Sequence[Any]], params_ty
 
 
 def _values(name: str, column: Sequence[Any], params: Params) -> list[Any]:
+    """Return an axis's values. Raises: UnknownNameError, or InvalidValueError if two would be equal in a run."""
     fields = getattr(type(params), "_fields", ())
     if name not in fields:
         raise unknown_name("parameter", name, fields, type(params))

@@ -22,12 +22,12 @@ _T = TypeVar("_T")
 
 
 def checked(kind: TypeAdapter[_T], value: Any, name: str = "") -> _T:
-    """Return the value of entry `name` if `kind` accepts it. Raises: MoeTheoryError with one line."""
+    """Return the value of the entry `name` as `kind` converts it. Raises: MoeTheoryError with one line."""
     try:
         return kind.validate_python(value)
     except ValidationError as failure:
         problem = failure.errors(include_url=False)[0]
-        error = problem.get("ctx", {}).get("error")
+        error = problem.get("ctx", {}).get("error")  # of a validator, if it raised one
         if isinstance(error, MoeTheoryError):
             raise error from None
         # Pydantic's path also has positions in lists, and "[key]" for a key.
@@ -51,7 +51,7 @@ def one_of(kind: str, names: Iterable[str]) -> AfterValidator:
 def plain(value: Any) -> Any:
     """Return ranges, tuples and arrays as lists or numbers of Python, and other values unchanged."""
     if isinstance(value, range):
-        value = value[: MOST_VALUES + 1]
+        value = value[: MOST_VALUES + 1]  # a longer list is refused too, but could take all memory
     if isinstance(value, (range, tuple)):
         return list(value)
     return value.tolist() if hasattr(value, "tolist") else value
@@ -74,9 +74,8 @@ def _whole(value: float) -> int:
 
 Text = Annotated[str, Strict()]
 Whole = Annotated[int, Strict(), BeforeValidator(plain)]
-Real = Annotated[
-    float, Strict(), Field(allow_inf_nan=False), BeforeValidator(plain), AfterValidator(lambda value: value + 0.0)
-]  # the sum turns -0.0 into 0.0
+_without_sign_of_zero = AfterValidator(lambda value: value + 0.0)  # the sum turns -0.0 into 0.0
+Real = Annotated[float, Strict(), Field(allow_inf_nan=False), BeforeValidator(plain), _without_sign_of_zero]
 Boolean = Annotated[bool, Strict(), BeforeValidator(plain)]
 Table = dict[Text, Any]
 
@@ -121,7 +120,7 @@ class Vocabulary(NamedTuple):
         """Return the value of `name` in a table. Raises: MoeTheoryError."""
         home = self.home(name)
         if table != home:
-            place = {READING: "the top level"}.get(home, f"the table {home}")
+            place = "the top level" if home == READING else f"the table {home}"
             raise DeclarationError(f"{name} does not belong in {table}. Move it to {place}.", name)
         return checked(self.fixed[table][name], value, name)
 
@@ -142,7 +141,7 @@ def vocabulary_of(system: str) -> Vocabulary:
     fixed = {table: {name: TypeAdapter(value) for name, value in values.items()} for table, values in types.items()}
     columns = {}
     for name, value in {**types["params"], **types["dims"], **types["choices"], **types[READING]}.items():
-        is_whole = name in kind.sizes or type(defaults.get(name)) is int
+        is_whole = name in kind.sizes or type(defaults.get(name)) is int  # not bool, which is a subclass
         expand = functools.partial(_expanded_column, is_whole)
         length = Field(min_length=1, max_length=MOST_VALUES)
         column: Any = Annotated[list[value], Strict(), length, BeforeValidator(expand), AfterValidator(tuple)]
@@ -151,15 +150,17 @@ def vocabulary_of(system: str) -> Vocabulary:
 
 
 def _expanded_column(is_whole: bool, values: Any) -> Any:
+    """Return a list of values, for a table with the values of its `Spacing`."""
     if not isinstance(values, Mapping):
         return plain(values)
     numbers = Spacing.model_validate(values).values()
     if is_whole and all(map(math.isfinite, numbers)):
-        return list(dict.fromkeys(map(round, numbers)))
+        return list(dict.fromkeys(map(round, numbers)))  # without repetitions
     return numbers
 
 
 def _parameter(default: Any) -> Any:
+    """Return the type of a parameter's values. Whole numbers may be written as 2.0."""
     if isinstance(default, bool):
         return Boolean
     if isinstance(default, int):
