@@ -48,7 +48,7 @@ class WholeNumber(click.ParamType):
         raise InvalidValueError(f"{option} {shortened(value)} must be a whole number, such as 8 or 1e6.")
 
 
-LONGEST_NUMBER = 309  # most digits of a float
+LONGEST_NUMBER = 309  # digits of the largest float. To convert 1e999999999 would take forever
 PATH = _Path(path_type=Path)
 LAST_RUN = "runs/verify"  # default folder of `verify`, which other commands read
 OWN_RUN = "runs/system"  # default folder of `verify --system`

@@ -23,9 +23,10 @@ class Archive:
         self.keys = Keys()
         self.found: set[str] = set()  # keys of samples that were in the store
         self.written: set[str] = set()  # keys of new or extended samples
-        self.damaged: dict[str, str] = {}  # why samples in the store cannot be used
+        self.damaged: dict[str, str] = {}  # by file, why its samples cannot be used
 
     def load(self, claim: Claim, reading: ReadingLike, seed: int) -> tuple[Samples, list[str]] | None:
+        """Return a claim's samples and the labels of their components, or None if there are none."""
         key = self.keys.of(claim, reading, seed)
         data = self.store.get(key)
         self.damaged |= self.store.damaged
