@@ -48,7 +48,6 @@ def new(kind: str, name: str, out: Path | None) -> None:
 
 
 def template(name: str) -> dict[str, str]:
-    """Return the texts of a new paper's files, by path."""
     files = sorted(resources.files("moe_theory.cli").joinpath("template").iterdir(), key=lambda file: file.name)
     texts = {file.name: file.read_text(encoding="utf-8") for file in files if file.is_file()}
     texts[MODULE] = texts.pop(f"{TEMPLATE}.py")

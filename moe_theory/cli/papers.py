@@ -86,8 +86,8 @@ def _parameter(place: str, parameter: inspect.Parameter, hint: Any) -> click.Par
     kinds = [hint]
     if typing.get_origin(hint) in (types.UnionType, typing.Union):
         kinds = [part for part in typing.get_args(hint) if part is not types.NoneType]
-    is_several = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
-    if is_several or len(kinds) != 1 or kinds[0] not in (bool, *_TYPES, *_ITEMS):
+    is_variadic = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+    if is_variadic or len(kinds) != 1 or kinds[0] not in (bool, *_TYPES, *_ITEMS):
         raise DeclarationError(
             f"{place}: {parameter} has a type that options cannot have. Use bool, int, float, str, Path, tuple[int, "
             "...] or tuple[str, ...], or a union of one of these with None."

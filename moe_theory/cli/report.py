@@ -6,7 +6,7 @@ import click
 
 from moe_theory.cli.options import LAST_RUN, PATH, examples, json_option, out_option
 from moe_theory.cli.output import show_document
-from moe_theory.core.errors import DamagedError
+from moe_theory.core.errors import InvalidValueError
 
 
 @click.command(
@@ -37,9 +37,9 @@ def report(folders: tuple[Path, ...], paper: str | None, cite: bool, out: Path |
     from moe_theory.runs.files import prepare_folder
 
     if folders and paper is not None:
-        raise DamagedError("name either folders, or a paper with --paper NAME.")
+        raise InvalidValueError("name either folders, or a paper with --paper NAME.")
     if cite and out is not None:
-        raise DamagedError("--cite only prints. Leave out --out.")
+        raise InvalidValueError("--cite only prints. Leave out --out.")
     if paper is not None:
         merged = pages.of_paper(paper)
         default_folder = Path("runs/papers") / paper

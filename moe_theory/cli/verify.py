@@ -178,6 +178,7 @@ def request_of(
 def _judge(
     request: "Request", out: Path, *, dask: str | None, has_page: bool
 ) -> tuple["Report", list[Path], list[str]]:
+    """Return the report, the paths of its files, and lines about the samples."""
     from moe_theory.report import pages, verdicts
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs

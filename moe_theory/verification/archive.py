@@ -26,7 +26,6 @@ class Archive:
         self.damaged: dict[str, str] = {}  # by file, why its samples cannot be used
 
     def load(self, claim: Claim, reading: ReadingLike, seed: int) -> tuple[Samples, list[str]] | None:
-        """Return a claim's samples and the labels of their components, or None if there are none."""
         key = self.keys.of(claim, reading, seed)
         data = self.store.get(key)
         self.damaged |= self.store.damaged
@@ -36,9 +35,10 @@ class Archive:
         arrays = unpack(data)
         count = int(arrays["count"])  # equal replicates are saved as one row
         parts = {}
-        for name in [name for name in Samples._fields if name in arrays]:
-            shape = (count, arrays[name].shape[1])
-            parts[name] = np.ascontiguousarray(np.broadcast_to(arrays[name], shape))
+        for name in Samples._fields:
+            if name in arrays:
+                shape = (count, arrays[name].shape[1])
+                parts[name] = np.ascontiguousarray(np.broadcast_to(arrays[name], shape))
         return Samples(**parts), [str(label) for label in arrays["labels"]]
 
     def save(self, claim: Claim, reading: ReadingLike, seed: int, samples: Samples, labels: list[str]) -> None:

@@ -99,8 +99,8 @@ def answers_for(paper: str) -> Sequence[str]:
 
 def statements_of(paper: str) -> list[Statement]:
     """Return the statements of a paper, first its own and then those that other packages declare."""
-    declaring = [paper, *(name for name in ordered_names() if paper in answers_for(name))]
-    declared_statements = itertools.chain.from_iterable(catalog_of(name).statements for name in declaring)
+    declaring_papers = [paper, *(name for name in ordered_names() if paper in answers_for(name))]
+    declared_statements = itertools.chain.from_iterable(catalog_of(name).statements for name in declaring_papers)
     own_statements = [statement for statement in declared_statements if statement.paper == paper]
     statement_module = sys.modules.get("moe_theory.verification.statement")
     if statement_module is not None:  # otherwise no user's file has declared a statement
@@ -134,7 +134,6 @@ def figure_titles(paper: str) -> dict[str, str]:
 
 
 def digest_of(paper: str) -> str:
-    """Return a digest of the names and contents of a paper's Python files."""
     folder = paper_folder(paper)
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*.py")):

@@ -498,8 +498,7 @@ class RegionSearch:
         return bounds
 
     def _table(self, bounds: AxisBounds, points: Sequence[Point]) -> np.ndarray:
-        """Return whether each bound (row) allows each setting (column)."""
-        rows = [[self._allows([bound], point) for point in points] for bound in bounds]
+        rows = [[self._allows([bound], point) for point in points] for bound in bounds]  # one row for each bound
         return np.array(rows, bool).reshape(len(bounds), -1)
 
     def _allows(self, bounds: AxisBounds, point: Point) -> bool:

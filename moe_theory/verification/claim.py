@@ -145,7 +145,7 @@ class Experiment(Shown):
         cells = ()
         for value in wanted_values:
             cells += tuple(name for name, cell_value in values_by_cell.items() if cell_value == value)
-        other_overrides = [{**self.cells[name], axis: None} for name in cells]
+        other_overrides = [{**self.cells[name], axis: None} for name in cells]  # all but the axis
         is_alike = all(overrides == other_overrides[0] for overrides in other_overrides)
         if len(cells) != len(wanted_values) or len(set(cells)) < len(cells) or not is_alike:
             example = ", ".join(f"{name!r}: {shown(value)}" for name, value in list(values_by_cell.items())[:2])

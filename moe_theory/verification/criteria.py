@@ -122,7 +122,6 @@ class Criterion:
         return Compared(observed, predicted, allowed, trivial, ranges=ranges, is_computed=is_computed, error=error)
 
     def _allowed(self, samples: Samples, predicted: Values) -> Values:
-        """Return the margin in the unit of the difference."""
         return np.full_like(predicted, self.margin)
 
     def decide(self, samples: Compared, error: float) -> Decision:
@@ -390,8 +389,7 @@ class Rate(Criterion):
             return weights[:1], names[:1]
         return weights, names
 
-    def _exponents(self, samples: Compared) -> Values:
-        """Return the claimed values of the slopes, or a single one for all."""
+    def _exponents(self, samples: Compared) -> Values:  # of the slopes, or one for all
         return samples.predicted
 
     def _claimed_exponent(self, samples: Compared, exponents: Values) -> float:

@@ -144,7 +144,6 @@ def _depends_on_key(system: System, observe: Observe, keeps_state: bool, structu
 
 
 def find_nan_runs(runs: Runs) -> dict[str, str]:
-    """Return a message for each run with a NaN in its final state, by the run's name."""
     messages = {}
     for name, run in runs.items():
         is_lost = np.zeros(len(run.replicates), bool)

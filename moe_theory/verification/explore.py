@@ -80,7 +80,6 @@ class Exploration:
         return lines
 
     def failures(self) -> list[str]:
-        """Return the different reasons of ERROR verdicts, `MAX_FAILURES` at most."""
         reasons = (point.verdict.reason for point in self.points if point.verdict.status is Status.ERROR)
         return [f"{Status.ERROR}: {reason}" for reason in list(dict.fromkeys(reasons))[:MAX_FAILURES]]
 

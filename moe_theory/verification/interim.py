@@ -104,7 +104,6 @@ class SequentialTest:
         return 0 if self.samples is None else self.samples.num_replicates
 
     def extend(self, runs: Runs, overflows: Mapping[str, str]) -> None:
-        """Append the samples from these runs. Arguments are as in `collect_sample`."""
         replicates = next(iter(runs.values())).replicates
         first = int(replicates[0])
         end = int(replicates[-1]) + 1
@@ -156,6 +155,5 @@ class SequentialTest:
         self.has_ended = True
 
     def _repeatable(self, verdict: Verdict, count: int) -> Verdict:
-        """Return the verdict with its replicates and the command that repeats it."""
         command = f"{self.blank.command} --replicates {count}"
         return dataclasses.replace(verdict, replicates=count, command=command)

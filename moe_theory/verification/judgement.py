@@ -46,9 +46,7 @@ class Bounds(NamedTuple):
         return Bounds(low, high) if factor > 0 else Bounds(high, low)
 
 
-class Prior(NamedTuple):
-    """What is known about means apart from their samples."""
-
+class Prior(NamedTuple):  # what is known about means apart from their samples
     difference: Bounds = Bounds()  # observed - predicted
     allowed: Bounds = Bounds()
     error: float | None = None  # of all analyses together, for betting. By default that of the one analysis
@@ -120,7 +118,7 @@ def judge_means(difference: Values, allowed: Values, error: float, side: str, pr
     is_exact = bool(np.isfinite(deciding_bound))
     method = _method(bounds, scheme, num_components)
     has_infinite_end = bool(np.isinf([decisive.low[column], decisive.high[column]]).any())
-    if decisive.doubts[column] and not has_infinite_end and not is_exact:
+    if decisive.doubts[column] and not has_infinite_end and not is_exact:  # the interval is from `from_means`
         method += ", of the means"
     is_bounded = np.all(np.isfinite(bounds.low) & np.isfinite(bounds.high))
     return Decision(

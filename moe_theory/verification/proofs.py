@@ -49,7 +49,6 @@ def end_fault(source: str) -> str:
 
 
 def output_fault(kind: str, code: int, output: str, errors: str = "") -> str:
-    """Return why a program's exit code or output does not show that it has succeeded, or ""."""
     *sides, end = output.splitlines() or [""]
     if code:
         last_line = "".join((errors.strip() or end).splitlines()[-1:])  # empty without output

@@ -39,7 +39,6 @@ class Recorded:
     verdicts: list[dict[str, Any]]  # the `FIELDS` of each, in the order of the registry
 
     def of(self, claim: str) -> dict[str, dict[str, Any]]:
-        """Return the verdicts on a claim by reading."""
         return {verdict["reading"]: verdict for verdict in self.verdicts if verdict["claim"] == claim}
 
     def whole(self) -> list[Verdict]:
@@ -93,9 +92,8 @@ def recorded_verdicts(selected: Iterable[Statement] | None = None) -> list[Verdi
 
 
 def written(recorded: Recorded) -> str:
-    """Return the text of a record, with one line for each verdict."""
     document = {"schema": SCHEMA, **dataclasses.asdict(recorded)}
-    verdicts = [json.dumps(verdict, ensure_ascii=False) for verdict in document.pop("verdicts")]
+    verdicts = [json.dumps(verdict, ensure_ascii=False) for verdict in document.pop("verdicts")]  # one line each
     head = json.dumps(document, indent=1, ensure_ascii=False).removesuffix("\n}")
     return head + ',\n "verdicts": [\n  ' + ",\n  ".join(verdicts) + "\n ]\n}\n"
 

@@ -267,7 +267,6 @@ def varies(axis: FreeAxis, experiment: Any, cells: Sequence[str] | None = None) 
 
 
 def require_varies(axis: FreeAxis, experiment: Any) -> None:
-    """Raise DeclarationError unless the experiment can be run at other values of the axis."""
     if axis.is_built(experiment) and experiment.of is None:
         value = getattr(experiment.dims, axis.name, axis.ends[0])
         raise DeclarationError(

@@ -67,7 +67,6 @@ def remote_pool(
 
 
 def remote_calls(study: Study) -> Callable[[Chunk], Call]:
-    """Return a function that returns the call with which a worker computes a chunk."""
     reading, settings = asked_of(study.reading)
     inputs = (study.claims[0].id, reading, tuple(settings.items()), study.seed, is_x64())  # first fields of a task
     _, key = _group_of(*inputs)

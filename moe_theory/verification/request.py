@@ -205,8 +205,8 @@ def resolve(
         claims = tuple(claim for claim, _ in group_questions)
         options = adjusted(reading).options
         blanks = [
-            blank_verdict(claim, reading.name, seed, shares[claim.paper], module, options=options, also=same_group)
-            for claim, same_group in group_questions
+            blank_verdict(claim, reading.name, seed, shares[claim.paper], module, options=options, also=equal_readings)
+            for claim, equal_readings in group_questions
         ]
         studies.append(
             Study(

@@ -150,9 +150,7 @@ def take_looks(
         _Looks(runner, on_verdict, places).take(deadline)
 
 
-class _Looks:
-    """Interim analyses of several studies, some of which are under way while others wait."""
-
+class _Looks:  # interim analyses of studies, of which some are under way and others wait
     def __init__(self, runner: Runner, on_verdict: OnVerdict, places: Mapping["StudyMonitor", int]) -> None:
         self._runner = runner
         self._on_verdict = on_verdict
@@ -222,9 +220,7 @@ def _seconds_until(deadline: float) -> float | None:
     return None if deadline == math.inf else max(deadline - time.monotonic(), 0.0)
 
 
-class StudyMonitor:
-    """The tests of a study, and the runs for their next analysis."""
-
+class StudyMonitor:  # the tests of a study, and the runs for their next analysis
     def __init__(self, study: Study, archive: Archive | None = None, pool: WorkerPool | None = None) -> None:
         self.study = study
         self.archive = archive
@@ -250,8 +246,7 @@ class StudyMonitor:
 
     @property
     def is_alone(self) -> bool:
-        """Whether its runs are measured, which no other study may disturb."""
-        return self.study.experiment.measured is not None
+        return self.study.experiment.measured is not None  # other studies would disturb measured times
 
     @property
     def is_ready(self) -> bool:

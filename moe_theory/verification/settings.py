@@ -16,11 +16,9 @@ from moe_theory.verification.verdict import OWN_SYSTEM
 
 
 class Group(NamedTuple):
-    """Claims of one experiment under one reading."""
-
     experiment: Experiment
     reading: ReadingLike
-    claims: Sequence[Claim]
+    claims: Sequence[Claim]  # that read the experiment
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,7 +71,6 @@ class AdjustedReading:
 
 
 def adjusted(reading: ReadingLike) -> AdjustedReading:
-    """Return a paper's reading as an adjusted one without settings. Others stay as they are."""
     if isinstance(reading, AdjustedReading):
         return reading
     return AdjustedReading(reading, {})
@@ -123,7 +120,6 @@ def at_setting(group: Group, setting: Setting) -> Group:
 
 
 def check_cells(experiment: Experiment, reading: ReadingLike) -> None:
-    """Raise InvalidValueError if a system refuses a cell's parameters."""
     for cell in experiment.cells_under(reading):
         # A faulty system raises DeclarationError again in its runs, which gives ERROR verdicts.
         with contextlib.suppress(DeclarationError), cell.precision():

@@ -210,7 +210,8 @@ class Declared(Statement):
 
     def cite(self, *ids: str, role: str) -> None:
         """Count claims of other statements as claims of this statement, in this role."""
-        self.roles.update(dict.fromkeys(map(self._full_id, ids), Role(role)))
+        for id in ids:
+            self.roles[self._full_id(id)] = Role(role)
 
     def _full_id(self, id: str) -> str:
         if not self.is_of_a_paper or id.startswith(f"{self.judged_under}."):

@@ -108,7 +108,8 @@ class Judged:
         if not findings:
             if self.broken and not (self.statement.untestable or self.statement.undecided):
                 return None
-            return _with_proof(self.statement, Finding(_status_without_claims(self.statement)))
+            status = _status_without_claims(self.statement)
+            return _with_proof(self.statement, Finding(status))
         if len({finding.status for finding in findings}) > 1:
             return None
         evidence = {finding.known for finding in findings}
@@ -282,7 +283,6 @@ def listed(words: Sequence[str]) -> str:
 
 
 def premises_of(name: str) -> tuple[str, ...]:
-    """Return the names of the statements that a statement's proof uses."""
     paper, _, id = name.partition(".")
     return tuple(f"{paper}.{premise}" for premise in texts_of(paper).premises.get(id, ()))
 

@@ -68,12 +68,12 @@ SHARED = ("formula", "why", "example", "correction", "correction_formula", "note
 
 
 class PaperTexts(TextTable):
-    order: list[str] = []  # modules, in the order of reports
+    order: list[str] = []  # modules with statements, in the order of reports
     all: list[str] = []  # ids of the hypotheses that every statement has
     hypotheses: dict[str, str] = {}  # sentences by id
     premises: dict[str, list[str]] = {}  # ids of statements that a statement's proof uses, first the main one
     assumes: dict[str, list[str] | str] = {}  # hypotheses of each file in `proofs`, or why it needs none
-    conflicts: list[dict[Literal["one", "other"], list[str]]] = []  # ids of statements that cannot all be true
+    conflicts: list[dict[Literal["one", "other"], list[str]]] = []  # by side, ids of statements that cannot all be true
 
 
 def statement_texts(module: str, id: str) -> StatementTexts:
@@ -93,7 +93,6 @@ def statement_texts(module: str, id: str) -> StatementTexts:
 
 
 def given_texts(id: str, texts: Mapping[str, Any]) -> StatementTexts:
-    """Return texts that are arguments of `statement`, where those of `Deciding` are not in a table."""
     decides = {name: text for name, text in texts.items() if name in Deciding.model_fields}
     words = {name: text for name, text in texts.items() if name not in decides}
     return _checked(StatementTexts, {"where": "", **words, "decides": decides}, f"statement {id}")
@@ -156,7 +155,6 @@ def claim_words(texts: ClaimTexts, statement: Statement, judged_under: str, role
 
 
 def import_statements(package: str) -> None:
-    """Import the modules in the `order` of the package's `paper.toml`."""
     for name in paper_texts(package).order:
         import_module(f"{package}.{name}")
 

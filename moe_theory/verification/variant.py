@@ -47,7 +47,6 @@ def _checked(source: str, parts: Any) -> Parts:
 
 
 def require_parts(variant: Variant, experiments: Iterable[Experiment]) -> None:
-    """Raise UnknownNameError or InvalidValueError if a part cannot replace one of the papers'."""
     printed: list[Parts] = []  # the paper's parts by name, for each system
     for experiment in experiments:
         printed += [parts_of(experiment.system_of(cell)) for cell in experiment.cells]
@@ -55,7 +54,8 @@ def require_parts(variant: Variant, experiments: Iterable[Experiment]) -> None:
     for name, part in variant.parts.items():
         if names and name not in names:  # without any names, all claims are INAPPLICABLE
             raise unknown_name("part", name, names)
-        for printed_part in [parts[name] for parts in printed if name in parts]:
+        printed_parts = [parts[name] for parts in printed if name in parts]
+        for printed_part in printed_parts:
             if callable(printed_part) and not callable(part):
                 function = f"{printed_part.__module__}.{printed_part.__name__}"
                 raise InvalidValueError(

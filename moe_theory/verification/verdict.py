@@ -21,7 +21,7 @@ from moe_theory.verification.records import Count, Flag, JsonRecord, Number, rea
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SLOWEST_FALL = 0.05  # a probability that decays with a smaller exponent (a fifth in two decades) does not tend to 0
+SLOWEST_FALL = 0.05  # exponent. A probability that falls more slowly (by a fifth in two decades) does not tend to 0
 AS_RECORDED = "as recorded"  # end of the reason of a published verdict among new ones
 OWN_SYSTEM = "system="  # in a reading's name, before the user's algorithm
 LONGEST_ID = 120  # characters
@@ -245,12 +245,10 @@ class Verdict(Shown, JsonRecord):
 
 FACTS = ("paper", "where", "statement", "formula", "kind", "side", "replaced_by", "is_computed")  # a claim's own fields
 _TEXTS = "claim paper where statement kind reading reason command".split()
-# A record with the defaults of absent fields.
-BLANK = Verdict(status=Status.INCONCLUSIVE, replicates=0, **dict.fromkeys(_TEXTS, "")).to_json()
+BLANK = Verdict(status=Status.INCONCLUSIVE, replicates=0, **dict.fromkeys(_TEXTS, "")).to_json()  # for absent fields
 
 
 def verdict_of(declared: Any, **outcome: Any) -> Verdict:
-    """Return a verdict with the `FACTS` of a declared claim."""
     fields: dict[str, Any] = {name: getattr(declared, name) for name in FACTS}
     return Verdict(**fields, **outcome)
 
