@@ -126,7 +126,7 @@ def _require_known(patterns: Iterable[str]) -> None:
     from moe_theory.verification.catalog import statements
 
     for pattern in patterns:
-        if not re.search(r"[*?:\[]", pattern):
+        if not re.search(r"[*?:\[]", pattern):  # neither a glob nor PAPER:TIER
             try:
                 statements(pattern)
             except UnknownNameError:

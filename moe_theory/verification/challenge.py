@@ -119,7 +119,7 @@ def challenge(
     with shown_progress(progress) as listener:
         search = RegionSearch(groups, axes, seed, error=error, seconds=seconds, module=module, progress=listener)
         search.begin(readings, chosen_statement.name)
-        return search.result(chosen_statement, command)
+        return search.run(chosen_statement, command)
 
 
 def search_each(
@@ -246,7 +246,7 @@ class RegionSearch:
         return -violation
 
     def ranked(self) -> list[Point]:
-        """Return the tried settings, the most flipped first."""
+        """Return the tried settings, first those farthest beyond the border of a flip."""
         return sorted(self.looked, key=lambda point: -self.gain(self._violation(point)))
 
     def nearest(self) -> Looked:
@@ -266,7 +266,8 @@ class RegionSearch:
         self.reading, self._first_violation = violations[0]
         self.looked[RECORDED] = Looked({}, self._first_violation, FEW)
         is_broken = self._first_violation > 0
-        self.agreeing_readings = [reading for reading, violation in violations if (violation > 0) == is_broken]
+        # Other readings in which the statement also holds, or also fails.
+        self.agreeing_readings = [reading for reading, violation in violations[1:] if (violation > 0) == is_broken]
         cells: list[tuple[Any, Any]] = []
         for experiment, claims in self.groups:
             cells += [
@@ -278,7 +279,7 @@ class RegionSearch:
             self.recorded[axis] = {axis.recorded_at(params, dims) for dims, params in cells}
         self.look([RECORDED], MANY)
 
-    def result(self, statement: Statement, command: str) -> Challenge:
+    def run(self, statement: Statement, command: str) -> Challenge:
         """Search the region, and return the flips and their clause."""
         flips = self.find_flips()
         return Challenge(
@@ -286,7 +287,7 @@ class RegionSearch:
             where=statement.where,
             sought=self.sought,
             reading=self.reading.name,
-            readings=[reading.name for reading in self.agreeing_readings],
+            readings=[reading.name for reading in (self.reading, *self.agreeing_readings)],
             free=[described(axis, list(self.recorded[axis])) for axis in self.axes],
             flips=flips,
             clause=self.find_clause(),
@@ -319,7 +320,7 @@ class RegionSearch:
             self.look([self._neighbour(point, random) for point in best], FEW)
             self.look(best, MANY)
         self.look(self._finalists(), MANY)
-        return self._flips()
+        return self._confirmed_flips()
 
     def look(self, points: Iterable[Point], replicates: int) -> None:
         """Try settings that have had fewer replicates or none, several at once, until the time is up."""
@@ -394,7 +395,7 @@ class RegionSearch:
         replicates = min(verdict.replicates for verdict in verdicts)
         self.looked[point] = Looked(_values(point), _largest_violation(verdicts), replicates)
 
-    def _flips(self) -> list[Flip]:
+    def _confirmed_flips(self) -> list[Flip]:
         flips: list[Flip] = []
         is_shrunk = False
         for point in self._finalists():
@@ -413,11 +414,10 @@ class RegionSearch:
                     verdicts = repeated
             self._save(point, verdicts)
             self.flipped.append(point)
-            borders = {axis.name: self._border(point, axis) for axis, _ in point}
-            borders = {name: border for name, border in borders.items() if border}
+            pairs = [(axis.name, self._border(point, axis)) for axis, _ in point]
+            borders = {name: border for name, border in pairs if border}
             for reading in self.agreeing_readings:
-                if reading is not self.reading:
-                    verdicts = [*verdicts, *self._test(point, seed_offset=1, reading=reading)]
+                verdicts = [*verdicts, *self._test(point, seed_offset=1, reading=reading)]
             flips.append(Flip(_values(point), verdicts, borders))
         return flips
 
@@ -441,7 +441,7 @@ class RegionSearch:
             edges = [self._point({**dict(anchor), axis: bound.value}) for axis, bound in bounds]
             probes = [*edges, *self._points_within(bounds, self.seed + attempt)]
             self.look(probes, FEW)
-            inside = [point for point in self.looked if self._allows(bounds, point)]
+            inside = [point for point in self.looked if self._allows(bounds, point)]  # at least the anchor
             inside.sort(key=self._violation)
             closest = inside[-2:]  # the two settings closest to a violation
             if self._violation(closest[-1]) > 0:  # the next attempt excludes it
@@ -458,8 +458,6 @@ class RegionSearch:
     def _readings_without_violation(self, points: Iterable[Point]) -> list[str]:
         names = [self.reading.name]
         for reading in self.agreeing_readings:
-            if reading is self.reading:
-                continue
             tests = (self._test(point, seed_offset=4, reading=reading) for point in points)
             statuses = {verdict.status for verdict in itertools.chain.from_iterable(tests)}
             if statuses and Status.REFUTED not in statuses:

@@ -34,8 +34,8 @@ class Samples(NamedTuple):
     def num_replicates(self) -> int:
         return len(self.observed)
 
-    def rows(self, places: slice) -> "Samples":
-        parts: Any = (None if part is None else part[places] for part in self)
+    def rows(self, replicates: slice) -> "Samples":
+        parts: Any = (None if part is None else part[replicates] for part in self)
         return Samples(*parts)
 
     def after(self, earlier: "Samples | None") -> "Samples":
@@ -95,9 +95,9 @@ class Criterion:
             yield f"side={self.side!r} does not fit kind {self.kind}. It must be one of {self.sides}."
         if self.is_over_grid != (self.abscissa is not None):
             yield "`abscissa` is needed for a rate or a limit, and not allowed for other kinds."
-        places = self.abscissa
-        if places is not None and (len(set(places)) < 2 or not all(0 < place < math.inf for place in places)):
-            yield f"abscissa={list(places)} must be at least two different positive numbers."
+        grid = self.abscissa
+        if grid is not None and (len(set(grid)) < 2 or not all(0 < x < math.inf for x in grid)):
+            yield f"abscissa={list(grid)} must be at least two different positive numbers."
 
     def further_samples(self) -> list[tuple[str, str, Callable[..., Any] | None]]:
         """Return fields of samples beside `observed`, each with its name in messages and a function of the runs."""
@@ -164,19 +164,19 @@ class _OfMeans(Criterion):
 
     def decide(self, samples: Compared, error: float) -> Decision:
         predicted_bounds = _declared_bounds(samples, "predicted", samples.predicted)
-        difference = _declared_bounds(samples, "observed", samples.observed).minus(predicted_bounds)
-        allowed = Bounds(0.0, 0.0)
+        observed_bounds = _declared_bounds(samples, "observed", samples.observed)
+        allowed_bounds = Bounds(0.0, 0.0)
         if self.margin:
-            scale = _declared_bounds(samples, "scale", samples.allowed / self.margin)
+            scale_bounds = _declared_bounds(samples, "scale", samples.allowed / self.margin)
             if self.scale is None:  # the scale is |predicted|, which can be 0 if the ends differ in sign
                 has_one_sign = np.sign(predicted_bounds.low) == np.sign(predicted_bounds.high)
                 absolute_ends = np.abs(np.broadcast_arrays(*predicted_bounds))
                 least, most = np.sort(absolute_ends, axis=0)
-                scale = Bounds(np.where(has_one_sign, least, 0.0), most)
-            allowed = scale.times(self.margin)
-        prior = Prior(difference, allowed, samples.error)
-        differences = samples.observed - samples.predicted
-        return judgement.judge_means(differences, samples.allowed, error, side=self.kind, prior=prior)
+                scale_bounds = Bounds(np.where(has_one_sign, least, 0.0), most)
+            allowed_bounds = scale_bounds.times(self.margin)
+        prior = Prior(observed_bounds.minus(predicted_bounds), allowed_bounds, samples.error)
+        difference = samples.observed - samples.predicted
+        return judgement.judge_means(difference, samples.allowed, error, side=self.kind, prior=prior)
 
 
 class Equality(_OfMeans):
@@ -234,7 +234,7 @@ class Identity(Criterion):
 
     def _measured(self, samples: Compared) -> tuple[Float[np.ndarray, " V"], Float[np.ndarray, " V"]]:
         largest = np.abs(samples.observed).max(axis=0)
-        return largest, np.full_like(largest, np.nan)
+        return largest, np.full_like(largest, np.nan)  # a largest value has no standard error
 
 
 class _OfEvents(Criterion):
@@ -277,11 +277,11 @@ class _Limit(Criterion):
 
     def complaints(self) -> Iterator[str]:
         yield from super().complaints()
-        places = [] if self.abscissa is None else list(self.abscissa)
-        is_long = len(places) >= LEAST_POINTS and math.log10(max(places) / min(places)) > LEAST_DECADES - 1e-9
-        if not is_long or len(set(places)) < len(places):
+        grid = [] if self.abscissa is None else list(self.abscissa)
+        is_long = len(grid) >= LEAST_POINTS and math.log10(max(grid) / min(grid)) > LEAST_DECADES - 1e-9  # for rounding
+        if not is_long or len(set(grid)) < len(grid):
             yield (
-                f"abscissa={places} must be at least {LEAST_POINTS} different numbers over at least {LEAST_DECADES} "
+                f"abscissa={grid} must be at least {LEAST_POINTS} different numbers over at least {LEAST_DECADES} "
                 "decades to show a limit. Add points closer to the limit."
             )
 
@@ -303,12 +303,12 @@ class LimitProbability(_Limit, _OfEvents):
 
     def decide(self, samples: Compared, error: float) -> Decision:
         at_most = self.side == "at_most"
-        return judgement.judge_limit_probability(samples.observed, self._places, self.margin, error, at_most=at_most)
+        return judgement.judge_limit_probability(samples.observed, self._grid, self.margin, error, at_most=at_most)
 
     def outcome(self, samples: Compared, labels: list[str], error: float, blank: Verdict) -> tuple[Verdict, Decision]:
         """Decide. The trend is the frequency of failures two decades before the end."""
         verdict, decision = super().outcome(samples, labels, error, blank)
-        first = int(last_decades(self._places, number=2)[0])
+        first = int(last_decades(self._grid, number=2)[0])
         share = float(samples.observed[:, first].mean())
         low = float(decision.low[first])
         high = float(decision.high[first])
@@ -318,7 +318,7 @@ class LimitProbability(_Limit, _OfEvents):
         return dataclasses.replace(verdict, trend=trend), decision
 
     @property
-    def _places(self) -> Float[np.ndarray, " V"]:
+    def _grid(self) -> Float[np.ndarray, " V"]:
         return np.asarray(self.abscissa, np.float64)
 
 

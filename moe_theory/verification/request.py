@@ -189,7 +189,7 @@ def resolve(
     cells = [experiment.cells_under(reading) for experiment, reading, _ in groups]
     questions = _new_questions(groups, cells)
     counts = Counter(claim.paper for claim, _ in itertools.chain.from_iterable(questions))
-    if error is None:  # a verdict's share is the same in any request, unless they exceed the whole error
+    if error is None:  # a verdict's share is the same in any request, unless all shares together exceed FAMILY_ERROR
         parts = {paper: 1 / registry.most_verdicts(paper) for paper in counts}
         total = max(1.0, sum(parts[paper] * count for paper, count in counts.items()))
         shares = {paper: FAMILY_ERROR * part / total for paper, part in parts.items()}

@@ -177,11 +177,11 @@ class _Looks:  # interim analyses of studies, of which some are under way and ot
             self._report(monitor.end(lambda test: test.stop(Stop.BUDGET)))
 
     def _rank(self, monitor: "StudyMonitor") -> tuple[int, ...]:
-        """Return what studies are sorted by: those with fewer analyses are first, and measured ones are later."""
+        """Return a sort key. Studies with fewer analyses are first, and of these measured ones are last."""
         place = self._places[monitor]
         if monitor.pool is None:
             return monitor.num_looks, int(monitor.is_alone), place
-        return int(monitor.is_alone), monitor.num_looks, place  # remote workers do not wait for measurements here
+        return int(monitor.is_alone), monitor.num_looks, place  # remote workers never wait for measurements here
 
     def _begin(self, deadline: float) -> None:
         most_under_way = self._runner.pool.num_workers + STUDIES_AHEAD
