@@ -100,8 +100,8 @@ def challenge(
         names = ", ".join(match.name for match in matches[:5])
         raise InvalidValueError(f"{statement!r} names {len(matches)} statements, such as {names}. Name only one.")
     (chosen_statement,) = matches
+    axes = _free_axes(chosen_statement)  # imports the claims
     claims = [registered()[id] for id in deciding(chosen_statement)]
-    axes = _free_axes(chosen_statement)
     if not seconds > 0:
         raise InvalidValueError(f"seconds={seconds} must be above 0. Raise seconds.", argument="seconds")
     if error is None:

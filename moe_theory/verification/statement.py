@@ -256,7 +256,7 @@ def statement(
         >>> says = "After three rounds the experts have had three tasks."
         >>> @loads.charitable("mine.loads", runs.at("M = 2"), identity(within=1e-9), says=says)
         ... def surplus(run):
-        ... return abs(run.state.visits.sum(axis=0) - 3.0) # one number per replicate, (B,)
+        ...     return abs(run.state.visits.sum(axis=0) - 3.0)  # one number per replicate, (B,)
         >>> mt.verify("continual.loads", readings="quick")[0].status is mt.Status.SUPPORTED
         True
     """
