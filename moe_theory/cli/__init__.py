@@ -22,7 +22,7 @@ _ONE_WORD = "statements why figures verify challenge explore report record new s
 _COMMANDS = (*_ONE_WORD, "sweep show")  # commands of this package. The last is `show` in sweep.py
 ABOUT = """Test the theorems of Mixture-of-Experts papers by simulation, exact computation
 and proof."""
-COMPLETION = "_MOE_THEORY_COMPLETE"  # variable with which a shell requests completions
+COMPLETION = "_MOE_THEORY_COMPLETE"  # environment variable with which a shell requests completions
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -64,7 +64,7 @@ def _run(words: list[str], start_time: float) -> None:
     try:
         with app.make_context("moe-theory", words, obj=start_time) as context:
             app.invoke(context)
-    except click.exceptions.Exit as end:  # for example after --help
+    except click.exceptions.Exit as end:  # for example after --help, with code 0
         if end.exit_code:
             raise SystemExit(end.exit_code) from None
     if sys.stdout is not None:  # None if the caller closed it
@@ -73,7 +73,7 @@ def _run(words: list[str], start_time: float) -> None:
 
 class _App(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name in _COMMANDS or cmd_name in commands():
+        if cmd_name in _COMMANDS or cmd_name in commands():  # the second reads the papers' declarations
             return command(cmd_name)
         self.commands.update({name: click.Command(name) for name in commands()})  # Click can suggest these
         return None
@@ -92,7 +92,7 @@ class _App(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         width = max(map(len, commands()))
         with formatter.section("Commands"):
-            formatter.write_dl([(f"{name:{width}}", _summary(name, 200).rstrip(".")) for name in commands()])
+            formatter.write_dl([(f"{name:{width}}", _summary(name, limit=200).rstrip(".")) for name in commands()])
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Exit codes"):
@@ -125,12 +125,12 @@ def command(name: str) -> click.Command:
     return getattr(importlib.import_module(module), function)
 
 
-def _place(name: str) -> str:
-    words = name.split()
-    place = f"moe_theory.cli.{words[0]}:{words[-1]}"
-    if name in _COMMANDS:
+def _place(name: str) -> str:  # "module:function"
+    if name not in _COMMANDS:
+        _, place = declared_commands()[name]
         return place
-    return declared_commands()[name][1]
+    words = name.split()
+    return f"moe_theory.cli.{words[0]}:{words[-1]}"
 
 
 def _summary(name: str, limit: int) -> str:

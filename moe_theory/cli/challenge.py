@@ -10,7 +10,7 @@ from moe_theory.cli.output import open_console, show_document
 
 @click.command(epilog=examples("moe-theory challenge continual.lemma-11-more-experts --seconds 10"))
 @click.argument("patterns", nargs=-1, metavar="STATEMENT...")
-@click.option("--seconds", default=40.0, help="Seconds for each statement.")
+@click.option("--seconds", default=40.0, help="Seconds for each statement.")  # SECONDS, without its slow import
 @click.option(
     "--reading",
     metavar="NAME",

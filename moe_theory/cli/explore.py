@@ -47,7 +47,8 @@ def explore(claim: str, module: Path | None, out: Path, **asked: Any) -> None:
     if module is not None:
         load_claims(module)
     plan = plan_search(claim, **asked, module=module and str(module))
-    path = prepare_folder(out, [f"{plan.claim.id}.json"]) / f"{plan.claim.id}.json"
+    name = f"{plan.claim.id}.json"
+    path = prepare_folder(out, [name]) / name
     keep_programs()
     with terminal_progress(open_console()) as progress:
         search = carry_out_search(plan, progress=progress, command=command_line())
@@ -55,4 +56,5 @@ def explore(claim: str, module: Path | None, out: Path, **asked: Any) -> None:
     columns = [*(axis.name for axis in search.axes), "verdict"]
     rows = [(*map(str, point.coordinates), point.verdict.status) for point in search.points]
     lines = [*search.summary(), *search.failures(), search.assurance(), Markup(code(str(path)))]
-    show_document(Document(lambda: read_written(path), lambda _: paragraphs([Markup(table(columns, rows)), *lines])))
+    text = paragraphs([Markup(table(columns, rows)), *lines])
+    show_document(Document(lambda: read_written(path), lambda _: text))

@@ -98,6 +98,6 @@ def _list(paper: str | None) -> None:
     else:
         titles = all_figure_titles()
         lines = []
-        for paper, titles_of_paper in titles.items():
-            lines += [f"{paper} {name}: {title}" for name, title in titles_of_paper.items()]
+        for title_paper, titles_of_paper in titles.items():
+            lines += [f"{title_paper} {name}: {title}" for name, title in titles_of_paper.items()]
     show_document(Document(lambda: titles, lambda _: paragraphs(lines)))

@@ -36,10 +36,11 @@ def new(kind: str, name: str, out: Path | None) -> None:
     require_free(name)
     folder = out or Path(name)
     texts = template(name)
-    for file in texts:
-        if (folder / file).exists():
-            raise OutputError(f"{folder / file} already exists, and is not overwritten. Name another --out.")
-    paths = [prepare_folder((folder / file).parent, (Path(file).name,)) / Path(file).name for file in texts]
+    paths = [folder / file for file in texts]
+    for path in paths:
+        if path.exists():
+            raise OutputError(f"{path} already exists, and is not overwritten. Name another --out.")
+    paths = [prepare_folder(path.parent) / path.name for path in paths]
     for path, text in zip(paths, texts.values(), strict=True):
         write_whole(path, text)
     text = filled(Path(__file__).with_name("new.md"), name=name, folder=folder, files=texts)
@@ -51,7 +52,7 @@ def template(name: str) -> dict[str, str]:
     texts = {file.name: file.read_text(encoding="utf-8") for file in files if file.is_file()}
     texts[MODULE] = texts.pop(f"{TEMPLATE}.py")
     texts[f"{TEMPLATE}/statements.toml"] = texts.pop("statements.toml")
-    return {name_of_file.replace(TEMPLATE, name): text.replace(TEMPLATE, name) for name_of_file, text in texts.items()}
+    return {path.replace(TEMPLATE, name): text.replace(TEMPLATE, name) for path, text in texts.items()}
 
 
 def require_free(name: str) -> None:
@@ -66,7 +67,7 @@ def require_free(name: str) -> None:
         )
     specs = [importlib.util.find_spec(module) for module in (f"moe_theory.{name}", name)]
     is_taken = name in {*RESERVED, *paper_names(), *dir(moe_theory)}
-    if is_taken or any(spec is not None and spec.origin for spec in specs):
+    if is_taken or any(spec is not None and spec.origin for spec in specs):  # a mere folder has no origin
         raise DeclarationError(
             f"name={name} is already the name of a paper or module, or is reserved by moe_theory. Try my{name}."
         )

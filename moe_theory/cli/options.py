@@ -26,8 +26,8 @@ class _Path(click.Path):
 class Listed(click.Option):
     """An option that can be repeated, or given once with commas between values."""
 
-    def __init__(self, *names: Any, **about: Any) -> None:
-        super().__init__(*names, **about | {"multiple": True})
+    def __init__(self, *names: Any, **attributes: Any) -> None:
+        super().__init__(*names, **attributes | {"multiple": True})
 
     def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
         parts = itertools.chain.from_iterable(str(text).split(",") for text in value or ())
@@ -48,7 +48,7 @@ class WholeNumber(click.ParamType):
         raise InvalidValueError(f"{option} {shortened(value)} must be a whole number, such as 8 or 1e6.")
 
 
-LONGEST_NUMBER = 309  # most digits of a float
+LONGEST_NUMBER = 309  # digits of the largest float. To convert 1e999999999 would take forever
 PATH = _Path(path_type=Path)
 LAST_RUN = "runs/verify"  # default folder of `verify`, which other commands read
 OWN_RUN = "runs/system"  # default folder of `verify --system`
@@ -57,10 +57,7 @@ seed_option: Decorator = click.option("--seed", default=0, help="Seed of all ran
 from_option: Decorator = click.option(
     "--from", "folder", type=PATH, help="Folder of a run whose results are shown.", show_default="published results"
 )
-
-
 module_option: Decorator = click.option("--module", type=PATH, help="A Python file that declares your own claims.")
-
 system_option: Decorator = click.option(
     "--system",
     metavar="FILE:NAME",
@@ -88,10 +85,10 @@ def out_option(content: str, default: str | None = None, default_words: str | No
 
 
 def json_option(document: str) -> Decorator:
-    def keep(context: click.Context, option: click.Parameter, value: bool) -> None:
+    def note(context: click.Context, option: click.Parameter, value: bool) -> None:
         context.meta[JSON] = value
 
-    return click.option("--json", is_flag=True, expose_value=False, callback=keep, help=f"Print JSON: {document}")
+    return click.option("--json", is_flag=True, expose_value=False, callback=note, help=f"Print JSON: {document}")
 
 
 def examples(*commands: str) -> str:

@@ -37,7 +37,7 @@ _LOG_WIDTH = 160  # characters in a line of a log or a pipe, unless COLUMNS is s
 
 
 def brief(text: str) -> str:
-    """Return a message. A long one, usually from a user or a library, is cut in the middle."""
+    """Return a message, cut in the middle if it is long, as texts of users or libraries can be."""
     if len(text) <= LONGEST_LINE:
         return text
     return f"{text[: LONGEST_LINE // 2]} ... {text[-LONGEST_LINE // 2 :]}"
@@ -91,7 +91,7 @@ def _print_markdown(console: "Console", text: str) -> None:
             # Lines in a pipe and lines with a path or a command stay whole. A terminal wraps them.
             is_whole = isinstance(part, Text) and (part.no_wrap or not console.is_terminal)
             console.print(part, highlight=False, soft_wrap=is_whole)
-    console.file.write(re.sub(r" +(?=\n)", "", captured.get()))
+    console.file.write(re.sub(r" +(?=\n)", "", captured.get()))  # without the spaces that fill lines
 
 
 def command_line() -> str:
@@ -117,7 +117,7 @@ def stop(reason: str, code: int = INTERRUPTED) -> NoReturn:
 
 def stop_at_once(reason: str) -> NoReturn:
     """Exit like `stop`, but without waiting for threads that are still working."""
-    if threading.active_count() == 1:
+    if threading.active_count() == 1:  # nothing to wait for
         stop(reason)
     click.echo(f"moe-theory: {reason}", err=True)
     os._exit(INTERRUPTED)
@@ -125,19 +125,19 @@ def stop_at_once(reason: str) -> NoReturn:
 
 @contextlib.contextmanager
 def stoppable() -> Iterator[Callable[[], bool]]:
-    """Let SIGTERM, which batch systems send first, end a run like Ctrl-C. Yields whether a signal came."""
+    """Let SIGTERM, which batch systems send first, end a run like Ctrl-C. Yields a function: whether a signal came."""
     received: list[int] = []
 
     def interrupt(number: int, _: Any) -> NoReturn:
         received.append(number)
         raise KeyboardInterrupt
 
-    if threading.current_thread() is not threading.main_thread():
+    if threading.current_thread() is not threading.main_thread():  # only the main thread may handle signals
         yield lambda: False
         return
-    before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
+    handlers = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield lambda: bool(received)
     finally:
-        for number, handler in before.items():
+        for number, handler in handlers.items():
             signal.signal(number, handler)

@@ -18,7 +18,7 @@ from moe_theory.plot.commands import Interruption, Terminal, option_of
 from moe_theory.plot.document import Content, Document
 from moe_theory.runs.files import whole_set
 
-_UNSET = (ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP)
+_UNSET = (ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP)  # then the function's own default applies
 _TYPES: dict[Any, click.ParamType] = {int: WholeNumber(), float: click.FLOAT, str: click.STRING, Path: PATH}
 _ITEMS: dict[Any, click.ParamType] = {tuple[int, ...]: WholeNumber(), tuple[str, ...]: click.STRING}  # types of members
 
@@ -31,7 +31,7 @@ def command_of(paper: str, name: str, function: Callable[..., Any]) -> click.Com
     except NameError as failure:
         raise DeclarationError(f"{place} has a type that is not imported: {failure}. Import the type.") from None
     parameters = inspect.signature(function).parameters
-    arguments = [key for key, parameter in parameters.items() if parameter.kind is parameter.POSITIONAL_ONLY]
+    positional_keys = [key for key, parameter in parameters.items() if parameter.kind is parameter.POSITIONAL_ONLY]
     terminals = [key for key in parameters if hints.get(key) is Terminal]
 
     def run(**values: Any) -> None:
@@ -40,11 +40,12 @@ def command_of(paper: str, name: str, function: Callable[..., Any]) -> click.Com
         console = open_console()
         terminal = Terminal(console, functools.partial(print_lines, console), command_line())
         chosen_values |= dict.fromkeys(terminals, terminal)
-        positional = [chosen_values.pop(key) for key in arguments if key in chosen_values]
+        arguments = [chosen_values.pop(key) for key in positional_keys if key in chosen_values]
+        # Unless the function has its own `out`, the option is added below, and the files are written here.
         out = None if "out" in parameters else chosen_values.pop("out", None)
         with stoppable():
             try:
-                document = function(*positional, **chosen_values)
+                document = function(*arguments, **chosen_values)
                 if not isinstance(document, Document):
                     raise DeclarationError(f"{place} returned {shortened(document)}. Return a Document.")
                 folder = out or document.folder
@@ -56,11 +57,11 @@ def command_of(paper: str, name: str, function: Callable[..., Any]) -> click.Com
             if folder is not None:
                 print_lines(console, *(f"wrote {folder / file}" for file in document.files))
 
-    text, _, lines = (inspect.getdoc(function) or "").partition("\n\nExamples:\n")
+    text, _, example_lines = (inspect.getdoc(function) or "").partition("\n\nExamples:\n")
     options = [
         _parameter(place, declared, hints.get(key)) for key, declared in parameters.items() if key not in terminals
     ]
-    epilog = examples(*map(str.strip, lines.splitlines())) if lines else None
+    epilog = examples(*map(str.strip, example_lines.splitlines())) if example_lines else None
     command = click.Command(name, callback=run, params=options, help=text, epilog=epilog)
     if "out" not in parameters:
         command = out_option("Folder for the result's files.", default_words="no files")(command)
@@ -85,8 +86,8 @@ def _parameter(place: str, parameter: inspect.Parameter, hint: Any) -> click.Par
     kinds = [hint]
     if typing.get_origin(hint) in (types.UnionType, typing.Union):
         kinds = [part for part in typing.get_args(hint) if part is not types.NoneType]
-    is_several = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
-    if is_several or len(kinds) != 1 or kinds[0] not in (bool, *_TYPES, *_ITEMS):
+    is_variadic = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+    if is_variadic or len(kinds) != 1 or kinds[0] not in (bool, *_TYPES, *_ITEMS):
         raise DeclarationError(
             f"{place}: {parameter} has a type that options cannot have. Use bool, int, float, str, Path, tuple[int, "
             "...] or tuple[str, ...], or a union of one of these with None."

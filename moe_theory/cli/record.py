@@ -27,12 +27,13 @@ def record(folders: tuple[Path, ...], elsewhere: bool) -> None:
     from moe_theory.report.pages import NUMBERS
     from moe_theory.verification.challenge import FOLDER
 
-    searched = [folder for folder in folders if (folder / FOLDER).is_dir()]
-    runs = [folder for folder in folders if folder not in searched or (folder / NUMBERS).is_file()]
+    search_folders = [folder for folder in folders if (folder / FOLDER).is_dir()]
+    # A folder with neither is a run, too, so that the error names its missing file.
+    run_folders = [folder for folder in folders if folder not in search_folders or (folder / NUMBERS).is_file()]
     if elsewhere:
         paper_records = [records.of_other_data(folders)]
     else:
-        paper_records = [*records.of_papers(runs), *records.of_searches(searched)]
+        paper_records = [*records.of_papers(run_folders), *records.of_searches(search_folders)]
     for file in paper_records:
         records.write(file)
     records.write_indexes({file.paper for file in paper_records} if folders else ordered_names())

@@ -6,7 +6,7 @@ import click
 
 from moe_theory.cli.options import LAST_RUN, PATH, examples, json_option, out_option
 from moe_theory.cli.output import show_document
-from moe_theory.core.errors import DamagedError
+from moe_theory.core.errors import InvalidValueError
 
 
 @click.command(
@@ -37,20 +37,21 @@ def report(folders: tuple[Path, ...], paper: str | None, cite: bool, out: Path |
     from moe_theory.runs.files import prepare_folder
 
     if folders and paper is not None:
-        raise DamagedError("name either folders, or a paper with --paper NAME.")
+        raise InvalidValueError("name either folders, or a paper with --paper NAME.")
     if cite and out is not None:
-        raise DamagedError("--cite only prints. Leave out --out.")
+        raise InvalidValueError("--cite only prints. Leave out --out.")
     if paper is not None:
         merged = pages.of_paper(paper)
-        first = Path("runs/papers") / paper
+        default_folder = Path("runs/papers") / paper
     else:
         folders = folders or (Path(LAST_RUN),)
         merged = pages.read_printed(folders) if cite else pages.read_reports(folders)
-        first = folders[0] if folders[0].is_dir() else folders[0].parent
+        default_folder = folders[0] if folders[0].is_dir() else folders[0].parent  # of a verdicts.json
     if cite:
         show_document(bibliography.document(merged))
         return
-    paths = pages.write_report(merged, prepare_folder(out or first, pages.OWN_NAMES))
+    folder = prepare_folder(out or default_folder, pages.OWN_NAMES)
+    paths = pages.write_report(merged, folder)
     counts = (f"statements: {label_counts(judged_statements(merged))}", f"claims: {summary(merged.verdicts)}")
     text = paragraphs([*counts, *(code(str(path)) for path in paths)])
     show_document(Document(lambda: read_written(paths[-1]), lambda _: text))

@@ -65,23 +65,24 @@ def _run(specification: Path, folder: Path, dask: str | None, part: str | None, 
             outcome = runner.run(grid, folder, pool=pool, progress=progress, is_stopped=is_stopped, part=share)
             results = results_of(outcome)
             progress.at(f"writing {sweeps.RESULTS}")
-            written = _written(results, folder / sweeps.RESULTS)
+            results_line = _write_results(results, folder / sweeps.RESULTS)
     except KeyboardInterrupt:
         stop_at_once(f"interrupted. Finished chunks are saved in {folder}, and the same command resumes from them")
-    look = Markup(f"results: {code(f'moe-theory sweep show {shell_path(folder)}')}")
+    show_line = Markup(f"results: {code(f'moe-theory sweep show {shell_path(folder)}')}")
     lines = [*damaged_lines(outcome.counts.damaged), sweeps.closing_line(outcome.counts)]
-    show_document(sweeps.document(results, [*lines, written, look]))
+    show_document(sweeps.document(results, [*lines, results_line, show_line]))
 
 
-def _written(results: "Results", path: Path) -> str:
+def _write_results(results: "Results", path: Path) -> str:
+    """Write the results' file, and return a line that names it or says why it is not written."""
     from moe_theory.plot.markdown import Markup, code
 
     if not results.coverage.is_complete:
         return f"{path.name} is not written until all chunks exist"
     try:
         return Markup(f"results: {code(str(results.save(path)))}")
-    except InvalidValueError as too_large:
-        return f"{path.name} is not written: {too_large}"
+    except InvalidValueError as failure:  # too large for a file
+        return f"{path.name} is not written: {failure}"
 
 
 @click.command("sweep show", epilog=examples("moe-theory sweep show runs/grid"))

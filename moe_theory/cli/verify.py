@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from moe_theory.verification.request import Request
     from moe_theory.verification.verdict import Report, Verdict
 
-PAGE_SECONDS = 0.02  # seconds of a budget that are reserved for each verdict in the report
-PAGE_SHARE = 0.25  # largest share of a budget that is reserved for the report
+PAGE_SECONDS = 0.02  # seconds of a budget that are reserved for each verdict on the report's page
 END_SECONDS = 2.0  # seconds of a budget that are reserved for writing verdicts
-FIRST_REPLICATES = 512  # replicate limit of `verify` without a pattern
+LARGEST_SHARE = 0.25  # of a budget that is reserved for both
+FIRST_REPLICATES = 512  # replicate limit of a first look, which is `verify` without arguments
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 _JSON = (
     "the content of verdicts.json: schema, summary (verdicts by status), command, seed, error, versions and verdicts. "
@@ -126,7 +126,7 @@ def _require_known(patterns: Iterable[str]) -> None:
     from moe_theory.verification.catalog import statements
 
     for pattern in patterns:
-        if not re.search(r"[*?:\[]", pattern):
+        if not re.search(r"[*?:\[]", pattern):  # neither a glob nor PAPER:TIER
             try:
                 statements(pattern)
             except UnknownNameError:
@@ -137,9 +137,9 @@ def _require_known(patterns: Iterable[str]) -> None:
 
 
 def seconds_of(text: str) -> float:
-    number, unit = (text[:-1], text[-1]) if text[-1:] in _UNITS else (text, "s")
+    with_unit = text if text[-1:] in _UNITS else f"{text}s"
     try:
-        return float(number) * _UNITS[unit]
+        return float(with_unit[:-1]) * _UNITS[with_unit[-1]]
     except ValueError:
         raise InvalidValueError(
             f"budget={text!r} is not a time. Write it as 90s, 10m or 1h.", argument="budget"
@@ -178,6 +178,7 @@ def request_of(
 def _judge(
     request: "Request", out: Path, *, dask: str | None, has_page: bool
 ) -> tuple["Report", list[Path], list[str]]:
+    """Return the report, the paths of its files, and lines about the samples."""
     from moe_theory.report import pages, verdicts
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs
@@ -188,20 +189,24 @@ def _judge(
 
     if request.budget is not None:
         now = time.monotonic()
-        elapsed = now - (click.get_current_context().obj or now)
-        ending = min(END_SECONDS + PAGE_SECONDS * request.num_verdicts * has_page, PAGE_SHARE * request.budget)
-        request = dataclasses.replace(request, reserve=min(elapsed + ending, request.budget))
+        start_time = click.get_current_context().obj or now  # None without `main`
+        writing = END_SECONDS
+        if has_page:
+            writing += PAGE_SECONDS * request.num_verdicts
+        reserve = now - start_time + min(writing, LARGEST_SHARE * request.budget)
+        request = dataclasses.replace(request, reserve=min(reserve, request.budget))
     pool = None
     if dask is not None:
         from moe_theory.verification.remote import remote_pool
 
         pool = remote_pool(request.studies, dask=dask)
-    folder = prepare_folder(out, (pages.NUMBERS, *(pages.PAGE_NAMES if has_page else ())))
+    names = (pages.NUMBERS, *pages.PAGE_NAMES) if has_page else (pages.NUMBERS,)
+    folder = prepare_folder(out, names)
     keep_programs()
     archive = Archive(folder / SAMPLES)
     num_decided = 0
 
-    def count(_: "Verdict") -> None:
+    def count_verdict(_: "Verdict") -> None:
         nonlocal num_decided
         num_decided += 1
         progress.at(f"{num_decided} of {request.num_verdicts} decided")
@@ -210,10 +215,10 @@ def _judge(
         with terminal_progress(open_console(), is_timed=False) as progress:
             progress.at(f"0 of {request.num_verdicts} decided")
             report = carry_out(
-                request, archive=archive, progress=progress, on_verdict=count, pool=pool, command=command_line()
+                request, archive=archive, pool=pool, progress=progress, on_verdict=count_verdict, command=command_line()
             )
     except KeyboardInterrupt:
-        end = stop_at_once if has_abandoned() else stop
-        end("interrupted. The samples so far are saved, and the same command resumes from them")
+        exit_now = stop_at_once if has_abandoned() else stop  # abandoned calls may run on
+        exit_now("interrupted. The samples so far are saved, and the same command resumes from them")
     paths = pages.write_report(report, folder, pages.NUMBERS) if has_page else pages.write_numbers(report, folder)
     return report, paths, [*damaged_lines(archive.damaged), verdicts.samples_line(archive.written, archive.found)]

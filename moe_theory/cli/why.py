@@ -40,11 +40,11 @@ def why(name: str, kind: str | None, is_whole: bool, folder: Path | None) -> Non
         return
     statements = [standing.known.statement for standing in standings]
     kinds = set(itertools.chain.from_iterable(statement.scripts for statement in statements))
-    if kind == "proof" and kind not in kinds and "disproof" in kinds:
+    if kind == "proof" and kind not in kinds and "disproof" in kinds:  # as the option's help says
         kind = "disproof"
-    having = [statement for statement in statements if kind in statement.scripts] or statements[:1]
-    programs = {statement.script(kind) for statement in having}  # raises if a statement has none
+    with_program = [statement for statement in statements if kind in statement.scripts] or statements[:1]
+    programs = {statement.script(kind) for statement in with_program}  # raises if the first has none
     if len(programs) > 1:
-        names = ", ".join(statement.name for statement in having)
+        names = ", ".join(statement.name for statement in with_program)
         raise DeclarationError(f"name one statement. Each of {names} has a {kind}.")
     click.echo(programs.pop(), nl=False)

@@ -23,7 +23,7 @@ class Archive:
         self.keys = Keys()
         self.found: set[str] = set()  # keys of samples that were in the store
         self.written: set[str] = set()  # keys of new or extended samples
-        self.damaged: dict[str, str] = {}  # why samples in the store cannot be used
+        self.damaged: dict[str, str] = {}  # by file, why its samples cannot be used
 
     def load(self, claim: Claim, reading: ReadingLike, seed: int) -> tuple[Samples, list[str]] | None:
         key = self.keys.of(claim, reading, seed)
@@ -35,9 +35,10 @@ class Archive:
         arrays = unpack(data)
         count = int(arrays["count"])  # equal replicates are saved as one row
         parts = {}
-        for name in [name for name in Samples._fields if name in arrays]:
-            shape = (count, arrays[name].shape[1])
-            parts[name] = np.ascontiguousarray(np.broadcast_to(arrays[name], shape))
+        for name in Samples._fields:
+            if name in arrays:
+                shape = (count, arrays[name].shape[1])
+                parts[name] = np.ascontiguousarray(np.broadcast_to(arrays[name], shape))
         return Samples(**parts), [str(label) for label in arrays["labels"]]
 
     def save(self, claim: Claim, reading: ReadingLike, seed: int, samples: Samples, labels: list[str]) -> None:

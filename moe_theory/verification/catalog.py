@@ -23,7 +23,7 @@ from moe_theory.verification.records import read_record
 from moe_theory.verification.texts import claim_words, paper_texts, plain_statement, sentence_of, statement_texts
 from moe_theory.verification.verdict import FreeQuantity, Role, Statement
 
-NAME = "index.json"
+NAME = "index.json"  # in the paper's folder
 OVERVIEW = "overview"  # names the figure of all papers, like a paper
 OVERVIEW_TITLE = "Theorem over empirics, with statuses"
 SCHEMA = "moe-theory/index/1"
@@ -58,7 +58,7 @@ def statements(pattern: str = "*") -> Listing[Statement]:
 
     Examples:
         >>> import moe_theory as mt
-        >>> [each.where for each in mt.statements("edge.proposition-3")]
+        >>> [statement.where for statement in mt.statements("edge.proposition-3")]
         ['Proposition 3, Eq. (18)']
     """
     if pattern in paper_names():
@@ -73,13 +73,14 @@ def statements(pattern: str = "*") -> Listing[Statement]:
 
 
 def matching(pattern: str, every: Sequence[Statement]) -> list[Statement]:
+    """Return the statements that match a pattern, which may omit the paper, as in `statements`."""
     papers = dict.fromkeys(statement.paper for statement in every)
     if pattern in papers:
         return [statement for statement in every if statement.paper == pattern]
-    matches = _matching_whole(pattern, every)
+    matches = _matching_with_paper(pattern, every)
     if matches:
         return matches
-    return list(itertools.chain.from_iterable(_matching_whole(f"{paper}.{pattern}", every) for paper in papers))
+    return list(itertools.chain.from_iterable(_matching_with_paper(f"{paper}.{pattern}", every) for paper in papers))
 
 
 def answered(paper: str) -> list[Statement]:
@@ -98,14 +99,14 @@ def answers_for(paper: str) -> Sequence[str]:
 
 def statements_of(paper: str) -> list[Statement]:
     """Return the statements of a paper, first its own and then those that other packages declare."""
-    declaring = [paper, *(name for name in ordered_names() if paper in answers_for(name))]
-    declared_statements = itertools.chain.from_iterable(catalog_of(name).statements for name in declaring)
+    declaring_papers = [paper, *(name for name in ordered_names() if paper in answers_for(name))]
+    declared_statements = itertools.chain.from_iterable(catalog_of(name).statements for name in declaring_papers)
     own_statements = [statement for statement in declared_statements if statement.paper == paper]
-    declarations = sys.modules.get("moe_theory.verification.statement")
-    if declarations is not None:
-        for statement in declarations.declared():
-            if statement.paper == paper and not statement.is_of_a_paper:  # declared by a user
-                own_statements.append(statement.plain)
+    statement_module = sys.modules.get("moe_theory.verification.statement")
+    if statement_module is not None:  # otherwise no user's file has declared a statement
+        for declaration in statement_module.declared():
+            if declaration.paper == paper and not declaration.is_of_a_paper:
+                own_statements.append(declaration.plain)
     return own_statements
 
 
@@ -136,9 +137,9 @@ def digest_of(paper: str) -> str:
     folder = paper_folder(paper)
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*.py")):
-        text = path.read_bytes()
-        digest.update(f"{path.relative_to(folder).as_posix()} {len(text)} ".encode())
-        digest.update(text)
+        content = path.read_bytes()
+        digest.update(f"{path.relative_to(folder).as_posix()} {len(content)} ".encode())
+        digest.update(content)
     return digest.hexdigest()
 
 
@@ -148,7 +149,7 @@ def index_text(paper: str) -> str | None:
     if not all(declaration.texts for declaration in declarations):
         return None
     catalog = _catalog_from_modules(paper)
-    statements = [
+    records = [
         {
             "id": declaration.id,
             "paper": declaration.paper,
@@ -162,7 +163,7 @@ def index_text(paper: str) -> str | None:
     claims = {id: {name: getattr(claim, name) for name in names} for id, claim in catalog.claims.items()}
     figures = {name: spec.title for name, spec in find_paper(paper).import_figures().items()}
     head = {"schema": SCHEMA, "digest": digest_of(paper)}
-    document = head | {"statements": statements, "claims": claims, "figures": figures}
+    document = head | {"statements": records, "claims": claims, "figures": figures}
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
 
@@ -221,10 +222,11 @@ def _declared_by(paper: str) -> list[Any]:
     from moe_theory.verification.statement import declared  # imports JAX, like the paper
 
     find_paper(paper).import_claims()
-    return [statement for statement in declared() if statement.is_of_a_paper and statement.judged_under == paper]
+    in_papers = [declaration for declaration in declared() if declaration.is_of_a_paper]
+    return [declaration for declaration in in_papers if declaration.judged_under == paper]
 
 
-def _matching_whole(pattern: str, every: Sequence[Statement]) -> list[Statement]:
+def _matching_with_paper(pattern: str, every: Sequence[Statement]) -> list[Statement]:
     matches = [
         statement for statement in every if fnmatch.fnmatchcase(statement.name, pattern) or pattern in statement.roles
     ]

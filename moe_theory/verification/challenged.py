@@ -78,7 +78,7 @@ class Challenge(Shown):
     readings: list[str]  # all readings in which the statement holds, or fails, at the recorded setting
     free: list[FreeQuantity]
     flips: list[Flip]
-    clause: Clause | None  # under which the statement holds, if flips and a clause were found
+    clause: Clause | None  # where the statement holds, if the search found flips and a clause without them
     recorded: Looked
     nearest: Looked  # the setting closest to a flip, except flips
     settings: Count  # tried settings that satisfy the hypotheses
@@ -96,6 +96,7 @@ class Challenge(Shown):
 
     @property
     def is_thorough(self) -> bool:
+        """Whether the search tried more than the two ends of each axis."""
         return self.settings + self.inadmissible > 2 * len(self.free)
 
     def restores(self, reading: str) -> bool:

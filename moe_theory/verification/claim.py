@@ -20,8 +20,9 @@ from moe_theory.verification.region import Choice, FreeAxis, Setting
 from moe_theory.verification.verdict import ID_WORDS, is_id
 
 Runs = Mapping[str, Run]  # by cell name
+Observer = Callable[[Runs], np.ndarray]  # returns a number per replicate (B,), or a row of components (B, V)
 Overrides = dict[str, Any]  # a cell's parameters by name, which replace the reading's
-SettingValues = Mapping[str, Any]  # sizes and choices by name, the argument of `Experiment.of`
+SettingValues = Mapping[str, Any]  # sizes and choices by name, which `Experiment.of` receives
 F = TypeVar("F", bound=Callable[..., Any])
 Measure = Callable[[Sequence[Cell], int, int, int], Runs]  # (cells, first replicate, number of replicates, seed)
 
@@ -67,7 +68,7 @@ class Experiment(Shown):
     of: "Callable[[SettingValues], Experiment] | None" = None  # builds it for other sizes and choices
     length_of: Callable[[Any], float] | None = None  # rounds needed at other parameters, if they are more
 
-    def __hash__(self) -> int:
+    def __hash__(self) -> int:  # fields such as `cells` cannot be hashed
         return id(self)
 
     def __fingerprint__(self) -> Any:
@@ -129,9 +130,11 @@ class Experiment(Shown):
         Raises: DeclarationError if cells are missing or differ in other parameters.
         """
         if isinstance(axis, Mapping):
-            return Selection(self, tuple(axis), labels=tuple(axis), abscissa=tuple(map(float, axis.values())))
+            names = tuple(axis)
+            return Selection(self, names, labels=names, abscissa=tuple(map(float, axis.values())))
         if not isinstance(axis, str):
-            return Selection(self, tuple(axis), labels=tuple(axis))
+            names = tuple(axis)
+            return Selection(self, names, labels=names)
         values_by_cell = {name: overrides[axis] for name, overrides in self.cells.items() if axis in overrides}
         if not values_by_cell:
             parameters = set().union(*self.cells.values())
@@ -142,7 +145,7 @@ class Experiment(Shown):
         cells = ()
         for value in wanted_values:
             cells += tuple(name for name, cell_value in values_by_cell.items() if cell_value == value)
-        other_overrides = [{**self.cells[name], axis: None} for name in cells]
+        other_overrides = [{**self.cells[name], axis: None} for name in cells]  # all but the axis
         is_alike = all(overrides == other_overrides[0] for overrides in other_overrides)
         if len(cells) != len(wanted_values) or len(set(cells)) < len(cells) or not is_alike:
             example = ", ".join(f"{name!r}: {shown(value)}" for name, value in list(values_by_cell.items())[:2])
@@ -151,7 +154,8 @@ class Experiment(Shown):
                 f"experiment {self.name}: {len(cells)} cells set {axis} to {', '.join(map(str, wanted_values))}{also}. "
                 f"Each value must select a single cell. Name the cells and their x values: over({{{example}}})."
             )
-        return Selection(self, cells, labels=cells, abscissa=tuple(map(float, wanted_values)))
+        abscissa = tuple(map(float, wanted_values))
+        return Selection(self, cells, labels=cells, abscissa=abscissa)
 
     def at(self, cell: str) -> "Selection":
         """Return one cell, for a claim that labels its components. Raises: DeclarationError if there is none."""
@@ -194,6 +198,7 @@ class Selection:
         return self.experiment.together(*(self.cells or ()))
 
     def call(self, function: Callable[..., Any], runs: Runs) -> list[Any]:
+        """Return the function's results, one for each cell unless a call reads several."""
         if self.cells is None:
             return [function(runs)]
         selected = [runs[cell] for cell in self.cells]
@@ -201,7 +206,7 @@ class Selection:
             return [function(*selected)]
         return [function(run) for run in selected]
 
-    def observer(self, function: Callable[..., Any]) -> "Values":
+    def observer(self, function: Callable[..., Any]) -> Observer:
         """Return `Claim.observe`, whose values are (B, V), from a function whose values are (B,) or (V, B)."""
 
         def observe(runs: Runs) -> np.ndarray:
@@ -225,7 +230,7 @@ class Selection:
             if len(parts) == 1:
                 return parts[0].T
             first_run = next(iter(runs.values()))
-            ones = np.ones(len(first_run.replicates))  # repeat a number for each replicate
+            ones = np.ones(len(first_run.replicates))  # repeats a single number for each replicate
             return np.concatenate([np.atleast_2d(part * ones) for part in parts]).T
 
         return evaluate
@@ -258,7 +263,7 @@ class Claim(Shown):
     where: str  # such as "Proposition 4, Eq. (18)"
     statement: str  # one sentence, in our words
     experiment: Experiment
-    observe: Callable[[Runs], np.ndarray]  # (B,) or (B, V)
+    observe: Observer
     criterion: Criterion  # its value, scale and trivial are functions of runs that broadcast to `observe`
     labels: Callable[[Runs], Sequence[str]] | None = None  # names of the V components
     hypotheses: Callable[[Any, Runs], Sequence[tuple[str, bool]]] | None = None  # (dims, runs) -> conditions
@@ -294,7 +299,7 @@ class Claim(Shown):
         for name, id in {"id": self.id, "replaced_by": self.replaced_by}.items():
             if id is not None and not is_id(id):
                 raise DeclarationError(f"claim {shortened(self.id)}: {name}={shortened(id)} must be {ID_WORDS}.")
-        for complaint in self.criterion.complaints():
+        for complaint in self.criterion.complaints():  # the first is enough
             raise DeclarationError(f"claim {self.id}: {complaint}")
         if not self.statement:
             raise DeclarationError(f"claim {self.id}: describe the claim in one sentence, as the docstring.")
@@ -325,9 +330,6 @@ def register(claim: Claim) -> None:
 
 def registered() -> dict[str, Claim]:
     return dict(_REGISTERED)
-
-
-Values = Callable[[Runs], np.ndarray]  # one number per replicate (B,), or a row of components (B, V)
 
 
 def excess(observed: np.ndarray, bound: Any) -> np.ndarray:

@@ -18,8 +18,8 @@ from moe_theory.verification.verdict import Curve, Status, Trend, Verdict
 Side = Literal["at_most", "at_least", "equal"]
 ONE_SIDED = ("at_most", "at_least")
 NEEDS_MARGIN = "an equality needs a margin above 0, because samples cannot show that two numbers are equal."
-LEAST_POINTS = 4  # fewest grid points for a limit
-LEAST_DECADES = 2  # fewest decades that they span, up to rounding
+LEAST_POINTS = 4  # fewest grid points that show a limit
+LEAST_DECADES = 2  # fewest decades that these grid points span, up to rounding
 
 
 class Samples(NamedTuple):
@@ -34,8 +34,9 @@ class Samples(NamedTuple):
     def num_replicates(self) -> int:
         return len(self.observed)
 
-    def rows(self, places: slice) -> "Samples":
-        return Samples(*(None if part is None else part[places] for part in self))  # pyright: ignore[reportArgumentType]
+    def rows(self, replicates: slice) -> "Samples":
+        parts: Any = (None if part is None else part[replicates] for part in self)
+        return Samples(*parts)
 
     def after(self, earlier: "Samples | None") -> "Samples":
         """Return earlier replicates followed by these. Raises: DeclarationError if the components differ."""
@@ -46,7 +47,7 @@ class Samples(NamedTuple):
                 f"observe returned {self.observed.shape[1]} components, but earlier {earlier.observed.shape[1]}"
             )
         pairs: Any = zip(earlier, self, strict=True)
-        parts: Any = (None if now is None else np.concatenate([before, now]) for before, now in pairs)
+        parts: Any = (None if later is None else np.concatenate([before, later]) for before, later in pairs)
         return Samples(*parts)
 
 
@@ -57,7 +58,7 @@ class Compared(NamedTuple):
     trivial: Values | None  # the bound that holds trivially
     ranges: Mapping[str, Range]  # for "observed", "predicted" and "scale"
     is_computed: bool  # whether the claim has no randomness
-    error: float | None  # error of all interim analyses together
+    error: float | None  # of all interim analyses together
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,7 +69,7 @@ class Criterion:
     """
 
     value: Any = None  # the claimed value
-    margin: float = 0.0  # a fraction of `scale`, or for an identity the tolerance itself
+    margin: float = 0.0  # for means a fraction of `scale`, and otherwise absolute
     side: Side | None = None
     scale: Any = None  # the unit of the margin, by default |value|
     trivial: Any = None  # the bound that holds trivially
@@ -94,9 +95,9 @@ class Criterion:
             yield f"side={self.side!r} does not fit kind {self.kind}. It must be one of {self.sides}."
         if self.is_over_grid != (self.abscissa is not None):
             yield "`abscissa` is needed for a rate or a limit, and not allowed for other kinds."
-        places = self.abscissa
-        if places is not None and (len(set(places)) < 2 or not all(0 < place < math.inf for place in places)):
-            yield f"abscissa={list(places)} must be at least two different positive numbers."
+        grid = self.abscissa
+        if grid is not None and (len(set(grid)) < 2 or not all(0 < x < math.inf for x in grid)):
+            yield f"abscissa={list(grid)} must be at least two different positive numbers."
 
     def further_samples(self) -> list[tuple[str, str, Callable[..., Any] | None]]:
         """Return fields of samples beside `observed`, each with its name in messages and a function of the runs."""
@@ -111,7 +112,7 @@ class Criterion:
     ) -> Compared:
         """Return the values to compare. Raises: DeclarationError if replicates of an exact claim differ."""
         observed, predicted, _, trivial = samples
-        if predicted is None:  # 0 for an identity or a counterexample, and the limit for a limit
+        if predicted is None:  # 0, as for an identity or a counterexample, but 1 for a limit of 1
             predicted = np.full_like(observed, self.side == "at_least")
         allowed = self._allowed(samples, predicted)
         if trivial is None and self.is_of_events and not self.is_over_grid:
@@ -140,11 +141,12 @@ class Criterion:
             predicted=float(predicted[worst]),
             observed=float(observed[worst]),
             standard_error=float(standard_errors[worst]),
-            curve=_curve(labels, predicted, observed, decision.low, decision.high, margins),
+            curve=_curve(labels, decision.low, decision.high, predicted=predicted, observed=observed, margin=margins),
         )
         return verdict, decision
 
     def _measured(self, samples: Compared) -> tuple[Float[np.ndarray, " V"], Float[np.ndarray, " V"]]:
+        """Return the observed value of each component, and the standard error of its difference."""
         _, standard_errors = mean_and_error(samples.observed - samples.predicted)
         return samples.observed.mean(axis=0), standard_errors
 
@@ -162,18 +164,19 @@ class _OfMeans(Criterion):
 
     def decide(self, samples: Compared, error: float) -> Decision:
         predicted_bounds = _declared_bounds(samples, "predicted", samples.predicted)
-        difference = _declared_bounds(samples, "observed", samples.observed).minus(predicted_bounds)
-        allowed = Bounds(0.0, 0.0)
+        observed_bounds = _declared_bounds(samples, "observed", samples.observed)
+        allowed_bounds = Bounds(0.0, 0.0)
         if self.margin:
-            scale = _declared_bounds(samples, "scale", samples.allowed / self.margin)
+            scale_bounds = _declared_bounds(samples, "scale", samples.allowed / self.margin)
             if self.scale is None:  # the scale is |predicted|, which can be 0 if the ends differ in sign
                 has_one_sign = np.sign(predicted_bounds.low) == np.sign(predicted_bounds.high)
                 absolute_ends = np.abs(np.broadcast_arrays(*predicted_bounds))
                 least, most = np.sort(absolute_ends, axis=0)
-                scale = Bounds(np.where(has_one_sign, least, 0.0), most)
-            allowed = scale.times(self.margin)
-        prior = Prior(difference, allowed, samples.error)
-        return judgement.judge_means(samples.observed - samples.predicted, samples.allowed, error, self.kind, prior)
+                scale_bounds = Bounds(np.where(has_one_sign, least, 0.0), most)
+            allowed_bounds = scale_bounds.times(self.margin)
+        prior = Prior(observed_bounds.minus(predicted_bounds), allowed_bounds, samples.error)
+        difference = samples.observed - samples.predicted
+        return judgement.judge_means(difference, samples.allowed, error, side=self.kind, prior=prior)
 
 
 class Equality(_OfMeans):
@@ -215,7 +218,7 @@ class Identity(Criterion):
 
         The smallest discrepancy is the frequency of violations at which one appears with probability 1 - `error`.
         """
-        largest = self._measured(samples)[0]
+        largest, _ = self._measured(samples)
         worst = int(np.argmax(largest))
         status = Status.SUPPORTED if largest[worst] <= self.margin else Status.REFUTED
         return Decision(
@@ -231,14 +234,14 @@ class Identity(Criterion):
 
     def _measured(self, samples: Compared) -> tuple[Float[np.ndarray, " V"], Float[np.ndarray, " V"]]:
         largest = np.abs(samples.observed).max(axis=0)
-        return largest, np.full_like(largest, np.nan)
+        return largest, np.full_like(largest, np.nan)  # a largest value has no standard error
 
 
 class _OfEvents(Criterion):
     is_of_events = True
 
     def _measured(self, samples: Compared) -> tuple[Float[np.ndarray, " V"], Float[np.ndarray, " V"]]:
-        return samples.observed.mean(axis=0), mean_and_error(samples.observed)[1]
+        return mean_and_error(samples.observed)
 
 
 class Probability(_OfEvents):
@@ -274,11 +277,11 @@ class _Limit(Criterion):
 
     def complaints(self) -> Iterator[str]:
         yield from super().complaints()
-        places = [] if self.abscissa is None else list(self.abscissa)
-        is_long = len(places) >= LEAST_POINTS and math.log10(max(places) / min(places)) > LEAST_DECADES - 1e-9
-        if not is_long or len(set(places)) < len(places):
+        grid = [] if self.abscissa is None else list(self.abscissa)
+        is_long = len(grid) >= LEAST_POINTS and math.log10(max(grid) / min(grid)) > LEAST_DECADES - 1e-9  # for rounding
+        if not is_long or len(set(grid)) < len(grid):
             yield (
-                f"abscissa={places} must be at least {LEAST_POINTS} different numbers over at least {LEAST_DECADES} "
+                f"abscissa={grid} must be at least {LEAST_POINTS} different numbers over at least {LEAST_DECADES} "
                 "decades to show a limit. Add points closer to the limit."
             )
 
@@ -300,22 +303,22 @@ class LimitProbability(_Limit, _OfEvents):
 
     def decide(self, samples: Compared, error: float) -> Decision:
         at_most = self.side == "at_most"
-        return judgement.judge_limit_probability(samples.observed, self._places, self.margin, error, at_most=at_most)
+        return judgement.judge_limit_probability(samples.observed, self._grid, self.margin, error, at_most=at_most)
 
     def outcome(self, samples: Compared, labels: list[str], error: float, blank: Verdict) -> tuple[Verdict, Decision]:
         """Decide. The trend is the frequency of failures two decades before the end."""
         verdict, decision = super().outcome(samples, labels, error, blank)
-        first = int(last_decades(self._places, 2)[0])
+        first = int(last_decades(self._grid, number=2)[0])
         share = float(samples.observed[:, first].mean())
         low = float(decision.low[first])
         high = float(decision.high[first])
-        trend = Trend(labels[first], 1 - share, -high, -low)  # the event is a success
+        trend = Trend(labels[first], 1 - share, low=-high, high=-low)  # the event is a success
         if self.side == "at_most":  # the event is a failure
             trend = Trend(labels[first], share, low, high)
         return dataclasses.replace(verdict, trend=trend), decision
 
     @property
-    def _places(self) -> Float[np.ndarray, " V"]:
+    def _grid(self) -> Float[np.ndarray, " V"]:
         return np.asarray(self.abscissa, np.float64)
 
 
@@ -340,13 +343,14 @@ class Rate(Criterion):
         abscissa = np.asarray(self.abscissa, np.float64)
         scheme = intervals.scheme_for(samples.observed, error)
         bands = intervals.student_intervals(samples.observed, scheme)  # of the means
-        weights, names = self._contrasts(abscissa)  # rows of weights of log means, whose sum is a slope
+        weights, names = self._contrasts(abscissa)
         slopes = intervals.contrast_samples(samples.observed, weights)
         exponents = np.broadcast_to(self._exponents(samples), slopes.shape)
         allowed = np.broadcast_to(samples.allowed, slopes.shape)
         if samples.is_computed:
             difference = slopes[0] - exponents[0]  # the same for all replicates
-            prior = Prior(Bounds(difference, difference), Bounds(allowed[0, 0], allowed[0, 0]), samples.error)
+            margin = allowed[0, 0]
+            prior = Prior(Bounds(difference, difference), Bounds(margin, margin), samples.error)
         else:
             low, high = intervals.contrast_limits(bands, weights)
             claimed = exponents.mean(axis=0)  # equal for all replicates
@@ -360,8 +364,11 @@ class Rate(Criterion):
         exponent = self._claimed_exponent(samples, exponents)
         means = samples.observed.mean(axis=0)
         log_abscissa = np.log(abscissa)
+        # The claimed power of x, times the factor that suits the means best.
         power = np.exp(np.mean(np.log(means)) + exponent * (log_abscissa - np.mean(log_abscissa)))
-        curve = _curve(labels, power, means, bands.low - power, bands.high - power, np.zeros_like(means))
+        low = bands.low - power
+        high = bands.high - power
+        curve = _curve(labels, low, high, predicted=power, observed=means, margin=np.zeros_like(means))
         verdict = dataclasses.replace(
             blank,
             at=names[decision.worst],
@@ -374,14 +381,15 @@ class Rate(Criterion):
         return verdict, decision
 
     def _contrasts(self, abscissa: Float[np.ndarray, " V"]) -> tuple[Float[np.ndarray, "C V"], list[str]]:
+        """Return the weights of log means in each slope, and the names of the slopes."""
         end, end_name = intervals.asymptotic_end(abscissa)
-        weights = np.stack([slope_weights(abscissa, places) for places in (slice(None), end)])
+        weights = np.stack([slope_weights(abscissa), slope_weights(abscissa, end)])
         names = ["slope", f"slope at the {end_name} end"]
-        if len(abscissa) == 2:
+        if len(abscissa) == 2:  # both slopes are equal
             return weights[:1], names[:1]
         return weights, names
 
-    def _exponents(self, samples: Compared) -> Values:  # of the rows of `_contrasts`
+    def _exponents(self, samples: Compared) -> Values:  # of the slopes, or one for all
         return samples.predicted
 
     def _claimed_exponent(self, samples: Compared, exponents: Values) -> float:
@@ -389,21 +397,22 @@ class Rate(Criterion):
 
     def _judge(self, slopes: Values, exponents: Values, allowed: Values, error: float, prior: Prior) -> Decision:
         """Decide. All slopes must support the exponent, but only the last can refute it."""
-        decision = judgement.judge_means(slopes - exponents, allowed, error, self.side or "equal", prior)
+        side = self.side or "equal"
+        decision = judgement.judge_means(slopes - exponents, allowed, error, side, prior)
+        if decision.status is not Status.REFUTED:
+            return decision
         margins = allowed.mean(axis=0)
         # Positive if a slope is surely too high, or too low.
         above = decision.low - margins
         below = -decision.high - margins
         beyond_by_side = {"at_most": above, "at_least": below, "equal": np.maximum(above, below)}
-        beyond = beyond_by_side[self.side or "equal"]
-        if decision.status is not Status.REFUTED:
-            return decision
+        beyond = beyond_by_side[side]
         if beyond[-1] <= 0:
             return decision._replace(status=Status.INCONCLUSIVE)
         return decision._replace(worst=len(beyond) - 1)
 
     def _trend(self, measured: Float[np.ndarray, " C"], decision: Decision) -> Trend | None:
-        """Return the change of the slope before the end of the grid, if there is one."""
+        """Return the change of the slope before the end of the grid, which only a limit has."""
 
 
 class LimitRate(_Limit, Rate):
@@ -425,9 +434,9 @@ class LimitRate(_Limit, Rate):
 
     def _contrasts(self, abscissa: Float[np.ndarray, " V"]) -> tuple[Float[np.ndarray, "C V"], list[str]]:
         _, end_name = intervals.asymptotic_end(abscissa)
-        two_decades = last_decades(abscissa, 2)
-        last_decade = last_decades(abscissa, 1)
-        decade_before = two_decades[: 1 - len(last_decade)]  # both have the point where they meet
+        two_decades = last_decades(abscissa, number=2)
+        last_decade = last_decades(abscissa, number=1)
+        decade_before = two_decades[: 1 - len(last_decade)]  # includes the first point of the last decade
         at_end = slope_weights(abscissa, last_decade)
         bending = at_end - slope_weights(abscissa, decade_before)
         return np.stack([bending, at_end]), ["bending", f"slope at the {end_name} end"]
@@ -444,6 +453,7 @@ class LimitRate(_Limit, Rate):
         status = decision.status
         bending = Bounds(decision.low[0], decision.high[0])
         slope = Bounds(decision.low[1], decision.high[1])  # minus the exponent
+        # A slope above the margin bends back if it falls, and one below if it rises.
         may_bend_back = bending.low < -margin if slope.low > margin else bending.high > margin
         if status is Status.REFUTED and may_bend_back:
             status = Status.INCONCLUSIVE
@@ -527,7 +537,8 @@ def _declared_bounds(samples: Compared, name: str, values: Values) -> Bounds:
         if varies(values).any():
             raise DeclarationError(f"the {name} value is declared equal for all replicates, but differs")
         return Bounds(values[0], values[0])
-    low, high, _ = declared
+    low = declared.low
+    high = declared.high
     slack = intervals.rounding_of(values, low, high)
     outside = (values < low - slack) | (values > high + slack)
     if outside.any():
@@ -539,5 +550,5 @@ def _declared_bounds(samples: Compared, name: str, values: Values) -> Bounds:
     return Bounds(low, high)
 
 
-def _curve(labels: list[str], *parts: np.ndarray) -> Curve:
-    return Curve(labels, *(part.tolist() for part in parts))
+def _curve(labels: list[str], low: np.ndarray, high: np.ndarray, **parts: np.ndarray) -> Curve:
+    return Curve(labels, low=low.tolist(), high=high.tolist(), **{name: part.tolist() for name, part in parts.items()})

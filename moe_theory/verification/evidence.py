@@ -34,7 +34,7 @@ def collect_sample(
 
     Args:
         overflows: faults of runs that the claim must not read.
-        random: runs whose parameters alone an exact claim may read.
+        random: runs of which an exact claim may read only the parameters.
         is_first: whether to check hypotheses and name components.
     """
     first_run = next(iter(runs.values()))
@@ -45,7 +45,7 @@ def collect_sample(
     if broken:
         raise BrokenHypothesisError(f"fails here: {'; '.join(broken)}")
     hidden = random if claim.is_computed else frozenset()  # only samples of exact claims are restricted
-    samples = collect(claim, _ReadRuns(read_runs, hidden), num_replicates)
+    samples = collect(claim, _ReadRuns(read_runs, hidden), num_replicates)  # `read_runs` also records these reads
     for name in sorted(read_runs.read & overflows.keys()):
         raise InvalidValueError(overflows[name])
     labels = labels_of(claim, runs, samples.observed.shape[1]) if is_first else []
@@ -58,7 +58,7 @@ def is_of_study(failure: BaseException) -> bool:
 
 
 class _ReadRuns(Mapping[str, Run]):
-    """Runs by name. It records which of them are read, and shows only the parameters of `random` ones."""
+    """Runs by name. The mapping records which are read, and shows only the parameters of `random` ones."""
 
     def __init__(self, runs: Runs, random: Set[str] = frozenset()) -> None:
         self._runs = runs
@@ -99,7 +99,7 @@ def collect(claim: Claim, runs: Runs, num_replicates: int) -> Samples:
     criterion = claim.criterion
     if criterion.abscissa is not None and len(criterion.abscissa) != observed.shape[1]:
         raise DeclarationError(f"abscissa has {len(criterion.abscissa)} grid points for {observed.shape[1]} components")
-    target = observed[:, :1] if criterion.is_of_slopes else observed  # one exponent is for all components
+    target = observed[:, :1] if criterion.is_of_slopes else observed  # one exponent serves all components
     parts = {}
     for field, name, function in criterion.further_samples():
         parts[field] = None if function is None else _broadcast(claim, name, function(runs), target)
@@ -133,12 +133,14 @@ def _depends_on_key(system: System, observe: Observe, keeps_state: bool, structu
             state, info = system.step(key, state, params)
             return state, observe(state, info)
 
-        state, records = jax.lax.scan(one_round, system.init(key, params), None, 2)
+        # In a second round, records can depend on what the key did to the state in the first.
+        state, records = jax.lax.scan(one_round, system.init(key, params), None, length=2)
         return (state if keeps_state else None), records
 
     program = jax.make_jaxpr(run)(root_key(0), jax.tree.unflatten(structure, shapes)).jaxpr
+    # Elimination of dead code tells which inputs the outputs need. The key is the first.
     _, is_used = partial_eval.dce_jaxpr(program, [True] * len(program.outvars))
-    return is_used[0]  # the key is the first input
+    return is_used[0]
 
 
 def find_nan_runs(runs: Runs) -> dict[str, str]:
@@ -175,7 +177,7 @@ def labels_of(claim: Claim, runs: Runs, num_components: int) -> list[str]:
 
 def _observed(claim: Claim, runs: Runs, num_replicates: int) -> np.ndarray:
     values = claim.observe(runs)
-    if claim.function is not None:  # its selection transposed the function's (B,) or (V, B)
+    if claim.function is not None:  # `Selection.observer` has transposed its (B,) or (V, B)
         require_replicates_last(claim.function, np.shape(values)[::-1], num_replicates)
     array = np.asarray(values, np.float64)
     if array.ndim == 1:

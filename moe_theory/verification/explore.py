@@ -20,7 +20,7 @@ from moe_theory.verification.session import carry_out
 from moe_theory.verification.settings import Group, parsed, require_free, set_to
 from moe_theory.verification.verdict import Status, Verdict
 
-MAX_POINTS = 10_000
+MAX_POINTS = 10_000  # with more, the error of each point would be too small
 MAX_FAILURES = 3  # failures to show
 MAX_NAMED = 10  # values to name in a line
 SCHEMA = "moe-theory/exploration/2"
@@ -64,8 +64,8 @@ class Exploration:
         """Cells that set an axis's parameter themselves, by the axis's name."""
         cells = self.claim.experiment.cells
         names = {axis.name for axis in self.axes}.difference(free.name for free in self.claim.free)
-        fixed = {name: [cell for cell, params in cells.items() if name in params] for name in names}
-        return {name: labels for name, labels in fixed.items() if labels}
+        setting_cells = {name: [cell for cell, params in cells.items() if name in params] for name in names}
+        return {name: labels for name, labels in setting_cells.items() if labels}
 
     def summary(self) -> list[str]:
         """Return a line for each status, with the number of points and, if there is one axis, their places."""
@@ -140,8 +140,8 @@ def explore(
     Examples:
         >>> import moe_theory as mt
         >>> claim = "generalization.theorem-1.fixed-router"
-        >>> found = mt.explore(claim, over="delta=0.05,0.5", replicates=64)
-        >>> [(*point.coordinates, str(point.verdict.status)) for point in found.points]
+        >>> exploration = mt.explore(claim, over="delta=0.05,0.5", replicates=64)
+        >>> [(*point.coordinates, str(point.verdict.status)) for point in exploration.points]
         [(0.05, 'REFUTED'), (0.5, 'REFUTED')]
     """
     search = plan_search(claim, over, reading, replicates, seed=seed, error=error)
@@ -160,7 +160,7 @@ def plan_search(
 ) -> Exploration:
     """Return the map without points, before anything runs. Raises: the errors of `explore`."""
     claim = require_one(pattern, registry.select_claims([pattern]))
-    if reading in registry.SPECIAL_NAMES:
+    if reading in registry.SPECIAL_NAMES:  # a map has a single reading
         names = [choice.name for choice in registry.select_readings(claim.paper, ["all"])]
         raise unknown_name("reading", reading, names)
     request = check_request(pattern, readings=reading, replicates=replicates, seed=seed, error=error)

@@ -15,7 +15,7 @@ from moe_theory.verification.verdict import Look, Status, Stop, Verdict
 
 FIRST_PART = 32  # the first analysis has a 32nd part of the experiment's replicates
 LEAST_FIRST = 64  # fewest replicates of the first analysis
-MOST_REPLICATES = 1 << 22  # limit of a run that has no other limit
+MOST_REPLICATES = 1 << 22  # limit of replicates if there is no other
 
 
 def look_sizes(replicates: int, limit: int | None = None) -> tuple[int, ...]:
@@ -44,12 +44,13 @@ def examine(claim: Claim, samples: Samples, labels: list[str], error: float, bla
     compared = criterion.compared(samples, claim.ranges, claim.is_computed, blank.error)
     verdict, decision = criterion.outcome(compared, labels, error, blank)
     worst = decision.worst
-    interval = float(decision.low[worst]), float(decision.high[worst])
+    interval = (float(decision.low[worst]), float(decision.high[worst]))
+    precision = "exact" if decision.is_exact else "asymptotic"
     verdict = dataclasses.replace(
         verdict,
         status=decision.status,
         interval=interval,
-        interval_kind=f"{'exact' if decision.is_exact else 'asymptotic'} ({decision.method})",
+        interval_kind=f"{precision} ({decision.method})",
         is_exact=decision.is_exact,
         margin=float(decision.margin),
         smallest_discrepancy=float(decision.smallest_discrepancy),
@@ -131,17 +132,17 @@ class SequentialTest:
             return
         self.looks.append(look)
         self.latest = dataclasses.replace(self._repeatable(verdict, count), looks=list(self.looks))
-        needs_all = self.claim.kind == Identity.kind and verdict.status is not Status.REFUTED
-        if verdict.status is not Status.INCONCLUSIVE and (not needs_all or count >= self.least_replicates):
+        needs_least = self.claim.kind == Identity.kind and verdict.status is not Status.REFUTED
+        if verdict.status is not Status.INCONCLUSIVE and (not needs_least or count >= self.least_replicates):
             self.latest = dataclasses.replace(self.latest, stopped=Stop.DECIDED)
             self.has_ended = True
 
     def stop(self, why: Stop) -> None:
         reason = self.latest.reason
-        if not self.looks:
+        if not self.looks:  # only a budget stops a test so early
             reason = "not tested: the budget ended before its first analysis"
         self.latest = dataclasses.replace(self.latest, reason=reason, stopped=why)
-        if self.claim.kind == Identity.kind:  # without its experiment's full number of replicates it has no support
+        if self.claim.kind == Identity.kind:  # with fewer than `least_replicates` it is not supported
             self.latest = dataclasses.replace(self.latest, status=Status.INCONCLUSIVE, command=self.blank.command)
         self.has_ended = True
 

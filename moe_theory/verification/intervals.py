@@ -21,8 +21,8 @@ from jaxtyping import Float, Int
 
 from moe_theory.core.errors import DeclarationError
 
-POWER = 0.9  # the power in the definition of the smallest discrepancy
-BOOTSTRAP_DRAWS = 2048
+POWER = 0.9  # probability of refuting the smallest discrepancy
+BOOTSTRAP_DRAWS = 2048  # draws of the largest |t|
 QUANTILES = 512  # entries in the table of t's quantiles
 LARGEST_SQUARED = 1e150  # the square of a larger number overflows
 REPLICATES_A_COMPONENT = 4  # with fewer, correlations are too uncertain and Bonferroni applies
@@ -31,12 +31,12 @@ LEAST_REPLICATES = 256
 LEAST_DISTINCT = 5  # with fewer distinct values, a rare one may be missing
 SKEWNESS_SHIFT = 0.1  # largest relative shift of the critical value by skewness
 CAUTION = 1.5  # the shift is multiplied by this, because a sample's skewness tends to be too small
-VARIANCE_SPREAD = 0.02  # largest relative variance of a sample variance
+VARIANCE_SPREAD = 0.02  # largest relative variance of a sample variance, which is (kurtosis - 1) / n
 MOST_RELATIVE_ERROR = 0.05  # of a mean, so that its logarithm is linear within 15 % at five standard errors
 FEWEST_BLOCKS = 4  # blocks of replicates in the test of dependence
 MOST_KURTOSIS = 3.0  # of ranks whose products are nearly normal, as for events of probability .21 to .79
 DEPENDENCE_ERROR = 1e-6  # probability of calling independent replicates dependent
-ROUNDING = 1e-6  # relative to a range's width, or to the largest value if the range is infinite
+ROUNDING = 1e-6  # tolerance of a range, relative to its width, or to the largest value if the range is infinite
 
 
 class Scheme(NamedTuple):
@@ -64,7 +64,7 @@ def scheme_for(samples: Float[np.ndarray, "B V"], error: float) -> Scheme:
     varying = samples[:, varies(samples)]
     half, odd = divmod(varying.shape[1], 2)
     if not odd and not varies(varying[:, :half] + varying[:, half:]).any():
-        varying = varying[:, :half]  # both sides of an equality have the same |t|
+        varying = varying[:, :half]  # the halves are the two sides of an equality, with the same |t|
     if varying.shape[1] < 2:
         return Scheme(student_tail(error / 2, count - 1), is_bootstrap=False)
     if count < REPLICATES_A_COMPONENT * varying.shape[1]:
@@ -74,6 +74,7 @@ def scheme_for(samples: Float[np.ndarray, "B V"], error: float) -> Scheme:
 
 @functools.lru_cache(maxsize=4096)
 def student_tail(tail: float, freedom: int) -> float:
+    """Return the value that Student's t exceeds with probability `tail`."""
     return float(scipy.stats.t.isf(tail, freedom))
 
 
@@ -107,7 +108,7 @@ def _trust_in_t(samples: Float[np.ndarray, "B V"], critical: float) -> tuple[Flo
             doubts[place] = f"{count:,} replicates are fewer than {LEAST_REPLICATES}"
         elif possible_shift[place] <= SKEWNESS_SHIFT * critical and kurtosis[place] - 1 <= VARIANCE_SPREAD * count:
             shift[place] = possible_shift[place]
-        else:  # also for NaN
+        else:  # also if the shift or the kurtosis is NaN
             doubts[place] = f"{count:,} replicates are too few for tails like these"
     return shift, doubts
 
@@ -155,12 +156,16 @@ def betting_intervals(
 
 
 def rounding_of(samples: Float[np.ndarray, "B V"], low: Any, high: Any) -> Float[np.ndarray, " V"]:
+    """Return by how much values may exceed their range through rounding."""
     width = np.broadcast_to(np.subtract(high, low), samples.shape[1:])
     return ROUNDING * np.where(np.isfinite(width), width, np.abs(samples).max(axis=0))
 
 
 def _least_mean(values: Float[np.ndarray, " B"], error: float) -> float:
-    """Return the lower end m of the interval for the mean of nonnegative values."""
+    """Return the lower end m of the interval for the mean of nonnegative values.
+
+    At m the best constant bet has the log wealth -log(error) + regret, and so the gambler at least -log(error).
+    """
     count = len(values)
     scale = values.mean()
     if scale == 0:
@@ -170,10 +175,12 @@ def _least_mean(values: Float[np.ndarray, " B"], error: float) -> float:
     target = -math.log(error) + regret
 
     def mean_at(log_theta: float) -> float:
+        # If the mean is m, the best bet is the share theta m / (1 + theta m) of the capital.
         odds = 1 + math.exp(log_theta) * values
         return float(np.sum(values / odds) / np.sum(1 / odds))
 
     def excess(log_theta: float) -> float:
+        # The log wealth of the best bet at this m, over the target.
         theta = math.exp(log_theta)
         mean = mean_at(log_theta)
         return float(np.sum(np.log1p(theta * values))) - count * math.log1p(theta * mean) - target
@@ -181,10 +188,11 @@ def _least_mean(values: Float[np.ndarray, " B"], error: float) -> float:
     if values.min() > 0:
         total = float(np.sum(np.log(values)))
         harmonic = count / float(np.sum(1 / values))
-        if total - count * math.log(harmonic) < target + 1e-6:  # bets everything. With 1e-6 the search for `high` ends
+        # The best bet is everything, and theta infinite. Without 1e-6 the search for `high` might not end.
+        if total - count * math.log(harmonic) < target + 1e-6:
             return scale * math.exp((total - target) / count)
     variance = max(float(values.var()), 1e-12)  # not 0, which is a divisor
-    guess = 0.5 * math.log(2 * target / (count * variance))  # right for normal values
+    guess = 0.5 * math.log(2 * target / (count * variance))  # correct for normal values
     low = guess - 0.5
     high = guess + 0.5
     while excess(low) > 0:
@@ -218,7 +226,8 @@ def is_dependent(values: Float[np.ndarray, " B"]) -> bool:
     spectrum = np.abs(np.fft.rfft(ranks, 2 * count)) ** 2  # of padded ranks, so that distances do not wrap around
     products = np.fft.irfft(spectrum)[distances]  # sums over pairs at each distance
     tails = [*scipy.stats.norm.sf(products / (variance * np.sqrt(count - distances)))]
-    for length in 2 ** np.arange(1, int(math.log2(count / FEWEST_BLOCKS)) + 1):  # 2, 4, 8, ...
+    num_lengths = int(math.log2(count / FEWEST_BLOCKS))
+    for length in 2 ** np.arange(1, num_lengths + 1):  # 2, 4, 8, ...
         blocks = ranks[: count // length * length].reshape(-1, length)
         between = np.sum(blocks.mean(axis=1) ** 2) * length / variance  # chi-squared, for normal rank sums of blocks
         tails.append(scipy.stats.chi2.sf(between, len(blocks) - 1))
@@ -226,7 +235,7 @@ def is_dependent(values: Float[np.ndarray, " B"]) -> bool:
 
 
 def slope_weights(abscissa: Float[np.ndarray, " V"], places: Any = slice(None)) -> Float[np.ndarray, " V"]:
-    """Return the weights a_v of log means in the least-squares slope over log x at these places. Others are 0."""
+    """Return the weights a_v of log means in the least-squares slope over log x at `places`, and 0 elsewhere."""
     weights = np.zeros(len(abscissa))
     logs = np.log(abscissa[places])
     centred = logs - logs.mean()
@@ -298,16 +307,16 @@ def _clopper_pearson(successes: tuple[float, ...], count: int, error: float) -> 
     counts = np.asarray(successes)
     low = scipy.stats.beta.ppf(error / 2, counts, count - counts + 1)
     high = scipy.stats.beta.isf(error / 2, counts + 1, count - counts)
-    return _constant(np.where(counts == 0, 0.0, low)), _constant(np.where(counts == count, 1.0, high))
+    return _read_only(np.where(counts == 0, 0.0, low)), _read_only(np.where(counts == count, 1.0, high))
 
 
 @functools.lru_cache(maxsize=128)
 def _tail_quantiles(freedom: int, lowest: float, highest: float) -> tuple[np.ndarray, np.ndarray]:
     log_tails = np.linspace(lowest, highest, QUANTILES)
-    return _constant(log_tails), _constant(scipy.stats.t.isf(np.exp(log_tails), freedom))
+    return _read_only(log_tails), _read_only(scipy.stats.t.isf(np.exp(log_tails), freedom))
 
 
-def _constant(values: Any) -> np.ndarray:
+def _read_only(values: Any) -> np.ndarray:  # because all callers receive the same cached array
     values = np.asarray(values)
     values.setflags(write=False)
     return values
@@ -320,6 +329,7 @@ def _largest_t(samples: np.ndarray, error: float) -> float:
     """
     count, num_components = samples.shape
     freedom = count - 1
+    # The quantile lies between those for one component and for the union bound.
     alone = student_tail(error / 2, freedom)
     bonferroni = student_tail(error / num_components / 2, freedom)
     largest = np.max(np.abs(samples), axis=0)
@@ -332,21 +342,21 @@ def _largest_t(samples: np.ndarray, error: float) -> float:
     places = np.arange(BOOTSTRAP_DRAWS)
     components = places % num_components  # v of each draw
     normals = generator.standard_normal((BOOTSTRAP_DRAWS, num_components)) @ root.T
-    # Independent of component v.
+    # The part of the other components that is independent of component v.
     remaining = normals - correlation[components] * normals[places, components][:, None]
     chi_squares = generator.chisquare(freedom + 1, BOOTSTRAP_DRAWS)
     uniforms = generator.random(BOOTSTRAP_DRAWS)
     highest = float(scipy.stats.t.logsf(alone, freedom))
     lowest = float(scipy.stats.t.logsf(bonferroni, freedom) + math.log(uniforms.min()))
-    log_tails, quantiles = _tail_quantiles(freedom, lowest, highest)  # interpolated linearly
+    log_tails, quantiles = _tail_quantiles(freedom, lowest, highest)
 
     def log_excess(critical: float) -> float:
         tail = scipy.stats.t.sf(critical, freedom)
-        beyond = np.interp(np.log(uniforms * tail), log_tails, quantiles)
+        beyond = np.interp(np.log(uniforms * tail), log_tails, quantiles)  # T_v, given that it is above `critical`
         spread = np.sqrt((freedom + beyond**2) / chi_squares)
         deviations = correlation[components] * beyond[:, None] + spread[:, None] * remaining
         weights = 1 / np.maximum(np.sum(np.abs(deviations) > critical, axis=1), 1)
-        # Three standard errors are added, so that the interval is not too narrow by chance.
+        # Three of its standard errors are added, so that the interval is not too narrow by chance.
         probability = weights.mean() + 3 * weights.std() / math.sqrt(BOOTSTRAP_DRAWS)
         return math.log(2 * num_components * tail * probability / error)
 

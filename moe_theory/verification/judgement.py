@@ -46,10 +46,10 @@ class Bounds(NamedTuple):
         return Bounds(low, high) if factor > 0 else Bounds(high, low)
 
 
-class Prior(NamedTuple):
+class Prior(NamedTuple):  # what is known about means apart from their samples
     difference: Bounds = Bounds()  # observed - predicted
     allowed: Bounds = Bounds()
-    error: float | None = None  # error of all analyses together, by default of the one analysis
+    error: float | None = None  # of all analyses together, for betting. By default that of the one analysis
     doubt: str = ""  # a reason to distrust t, whatever the samples
     from_means: Bounds = Bounds()  # bounds on the mean difference, for when t is not trusted
 
@@ -67,7 +67,8 @@ class Decision(NamedTuple):
     error: float | None = None  # error of intervals that hold at all analyses together
 
 
-SIGNS: dict[str, tuple[int, ...]] = {  # of a difference that must not be large, by kind of claim or side of slope
+# Signs s for which s * difference must not be large, by the kind of a claim or the side of a slope.
+SIGNS: dict[str, tuple[int, ...]] = {
     "equality": (1, -1),
     "equal": (1, -1),
     "upper_bound": (1,),
@@ -89,34 +90,35 @@ def judge_means(difference: Values, allowed: Values, error: float, side: str, pr
     scheme = scheme_for(excess, error)
     margins = allowed.mean(axis=0)
 
-    def bounds_of_excess(difference: Bounds, allowed: Bounds) -> Bounds:
-        by_sign = [difference.times(sign).minus(allowed) for sign in signs]
+    def bounds_of_excess(difference_bounds: Bounds, allowed_bounds: Bounds) -> Bounds:
+        by_sign = [difference_bounds.times(sign).minus(allowed_bounds) for sign in signs]
         lows = [np.broadcast_to(bounds.low, num_components) for bounds in by_sign]
         highs = [np.broadcast_to(bounds.high, num_components) for bounds in by_sign]
         return Bounds(np.concatenate(lows), np.concatenate(highs))
 
     bounds = bounds_of_excess(prior.difference, prior.allowed)
     from_means = bounds_of_excess(prior.from_means, Bounds(margins, margins))
-    # With a fixed margin the intervals of both signs mirror each other, so both hold or fail together.
+    # With a fixed margin the intervals of both signs mirror each other. Each has the error of both.
     is_mirrored = len(signs) == 2 and np.all(np.equal(*prior.allowed))
     num_alike = 2 if is_mirrored else 1
     decisive = _intervals(excess, bounds, from_means, scheme, error=error, prior=prior, num_alike=num_alike)
-    status = _decide(decisive.high, decisive.low)
+    status = _decide(high=decisive.high, low=decisive.low)
     if side == "ordering" and status is Status.SUPPORTED and np.any(decisive.high == 0):
         status = Status.INCONCLUSIVE
     column = int(np.argmax(decisive.low if status is Status.REFUTED else decisive.high))
     worst = column % num_components  # each sign has a column for every component
     interval = _intervals(difference, prior.difference, prior.from_means, scheme=scheme, error=error, prior=prior)
     margin = float(margins[worst])
+    # A mean that exceeds its bound by `reach` is refuted with probability `POWER`.
     reach = decisive.high[column] - decisive.mean[column]
     reach += student_tail(1 - POWER, len(excess) - 1) * decisive.standard_error[column]
-    # The declared bounds behind the decision. If nothing is decided, both ends count.
+    # The bounds behind the decision, from declared ranges. If nothing is decided, both must be finite.
     deciding_bounds = {Status.REFUTED: bounds.low[column], Status.SUPPORTED: bounds.high.max()}
     deciding_bound = deciding_bounds.get(status, bounds.high[column] - bounds.low[column])
     is_exact = bool(np.isfinite(deciding_bound))
     method = _method(bounds, scheme, num_components)
     has_infinite_end = bool(np.isinf([decisive.low[column], decisive.high[column]]).any())
-    if decisive.doubts[column] and not has_infinite_end and not is_exact:
+    if decisive.doubts[column] and not has_infinite_end and not is_exact:  # the interval is from `from_means`
         method += ", of the means"
     is_bounded = np.all(np.isfinite(bounds.low) & np.isfinite(bounds.high))
     return Decision(
@@ -177,10 +179,10 @@ def judge_probability(
     count, num_events = happened.shape
     low, high = clopper_pearson(happened.sum(axis=0), count, error / num_events)
     sign = 1 if at_most else -1
-    nearest, farthest = (low, high) if at_most else (high, low)
+    nearest, farthest = (low, high) if at_most else (high, low)  # ends of the intervals, from the allowed side
     beyond = sign * (nearest - claimed) - margin
     excess = sign * (farthest - claimed) - margin
-    status = _decide(excess, beyond)
+    status = _decide(high=excess, low=beyond)
     worst = int(np.argmax(beyond if status is Status.REFUTED else excess))
     discrepancy = _detectable_probability(claimed[worst] + sign * margin, count, error / num_events, sign)
     return Decision(
@@ -211,11 +213,12 @@ def judge_limit_probability(
     judgement = judge_probability(happened, claimed, margin, error, at_most=at_most)
     # Intervals of the failure probability.
     low, high = (judgement.low, judgement.high) if at_most else (-judgement.high, -judgement.low)
-    window = last_decades(abscissa, 2)
+    window = last_decades(abscissa, number=2)
     first = int(window[0])
     last = int(window[-1])
     is_small = high <= margin
     has_risen = np.any(low[last] > high[window])
+    # If the failure probability falls by less than this factor, it counts as constant.
     least_ratio = float(np.exp(-SLOWEST_FALL * abs(np.log(abscissa[last] / abscissa[first]))))
     status = Status.INCONCLUSIVE
     if is_small[last] and not has_risen and (high[last] < low[first] or np.all(is_small[window])):
@@ -229,9 +232,10 @@ def judge_limit_probability(
 def detectable_slope(slopes: Values, reach: Float[np.ndarray, " V"], margin: float) -> float:
     """Return the excess at which the slope of a limit is refuted with probability `POWER` if it does not bend, or NaN.
 
-    Refutations are rarer if bending back cannot be excluded.
+    Refutations are rarer if bending back cannot be excluded. `reach` has the half-widths of the two intervals.
     """
-    _, (bending_error, slope_error) = mean_and_error(slopes)
+    _, standard_errors = mean_and_error(slopes)
+    bending_error, slope_error = standard_errors
     bending_reach, slope_reach = reach
     freedom = len(slopes) - 1
     if bending_error:
@@ -254,7 +258,8 @@ def _detectable_limit(margin: float, count: int, error: float, least_ratio: floa
 
     def excess_power(probability: float) -> float:
         cumulative = np.r_[0, scipy.stats.binom.cdf(counts, count, probability)]
-        return float(scipy.stats.binom.pmf(counts, count, probability) @ cumulative[num_refuting]) - POWER
+        frequencies = scipy.stats.binom.pmf(counts, count, probability)
+        return float(frequencies @ cumulative[num_refuting]) - POWER
 
     if excess_power(1) <= 0:
         return float("nan")
@@ -262,6 +267,7 @@ def _detectable_limit(margin: float, count: int, error: float, least_ratio: floa
 
 
 def _detectable_probability(claimed: float, count: int, error: float, sign: int) -> float:
+    """Return the excess over `claimed`, or the deficit, that is refuted with probability `POWER`, or NaN."""
     counts = np.arange(count + 1)
     low, high = clopper_pearson(counts, count, error)
     refuting = counts[low > claimed] if sign > 0 else counts[high < claimed]
@@ -273,9 +279,9 @@ def _detectable_probability(claimed: float, count: int, error: float, sign: int)
     return float(claimed - scipy.stats.beta.ppf(1 - POWER, refuting[-1] + 1, count - refuting[-1]))
 
 
-def _decide(excess: np.ndarray, beyond: np.ndarray) -> Status:
-    if np.any(beyond > 0):
+def _decide(high: np.ndarray, low: np.ndarray) -> Status:  # ends of the intervals of what must be at most 0
+    if np.any(low > 0):
         return Status.REFUTED
-    if np.all(excess <= 0):
+    if np.all(high <= 0):
         return Status.SUPPORTED
     return Status.INCONCLUSIVE

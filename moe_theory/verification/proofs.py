@@ -26,6 +26,7 @@ def require_proof(path: str, kind: str, name: str) -> None:
     source = source_of(path)
     reason = end_fault(source)
     if not reason:
+        # Option -I ignores the current folder and Python's environment variables.
         ended = subprocess.run([sys.executable, "-I", "-c", source], capture_output=True, text=True, check=False)
         reason = output_fault(kind, ended.returncode, ended.stdout, ended.stderr)
     if reason:
@@ -35,7 +36,7 @@ def require_proof(path: str, kind: str, name: str) -> None:
 
 
 def end_fault(source: str) -> str:
-    """Return a fault if a program's last line does not make its exit status depend on its result."""
+    """Return why a program's exit status does not depend on its result, or ""."""
     try:
         last = ast.parse(source).body[-1]
     except SyntaxError as failure:
@@ -50,8 +51,8 @@ def end_fault(source: str) -> str:
 def output_fault(kind: str, code: int, output: str, errors: str = "") -> str:
     *sides, end = output.splitlines() or [""]
     if code:
-        last_line = (errors.strip() or end).splitlines()[-1:]  # a list, which is empty without output
-        return f"it exits with {code}: {shortened(' '.join(last_line))}"
+        last_line = "".join((errors.strip() or end).splitlines()[-1:])  # empty without output
+        return f"it exits with {code}: {shortened(last_line)}"
     mark = "violated: " if kind == "disproof" else "proved: "
     if not (sides and end.startswith(mark)):
         return f"it must print both sides, and then a line that begins with {mark!r} instead of {shortened(end)}"

@@ -18,7 +18,7 @@ from moe_theory.verification.challenged import Challenge
 from moe_theory.verification.status import Judged, judged
 from moe_theory.verification.verdict import Statement, Verdict, whole_verdict
 
-NAME = "recorded.json"
+NAME = "recorded.json"  # in the paper's folder, like SEARCHES
 SEARCHES = "challenged.json"
 SCHEMA = "moe-theory/recorded/1"
 
@@ -52,7 +52,7 @@ def read() -> dict[str, Recorded]:
     """Return recorded verdicts by paper. Raises: DamagedError."""
     paths = {name: file_of(name) for name in ordered_names()}
     runs = {name: kept_at(path) for name, path in paths.items() if path.is_file()}
-    return {name: run for name, run in runs.items() if run.paper == name}  # a file may hold another paper's run
+    return {name: run for name, run in runs.items() if run.paper == name}  # a copied file may have another paper's run
 
 
 def file_of(paper: str, name: str = NAME) -> Path:
@@ -76,30 +76,31 @@ def judged_statements(pattern: str = "*") -> list[Judged]:
     return judged_with_searches(selected, recorded_verdicts(selected))
 
 
-def judged_with_searches(of: Sequence[Statement], verdicts: Sequence[Verdict]) -> list[Judged]:
-    searches = recorded_searches(of)
-    return [judged(statement, verdicts, searches.get(statement.name)) for statement in of]
+def judged_with_searches(selected: Sequence[Statement], verdicts: Sequence[Verdict]) -> list[Judged]:
+    searches = recorded_searches(selected)
+    return [judged(statement, verdicts, searches.get(statement.name)) for statement in selected]
 
 
-def recorded_verdicts(of: Iterable[Statement] | None = None) -> list[Verdict]:
+def recorded_verdicts(selected: Iterable[Statement] | None = None) -> list[Verdict]:
+    """Return the recorded verdicts of all papers, or of those with claims of the selected statements."""
     runs = read()
     papers = set(runs)
-    if of is not None:
-        ids = itertools.chain.from_iterable(statement.roles for statement in of)
+    if selected is not None:
+        ids = itertools.chain.from_iterable(statement.roles for statement in selected)
         papers = {id.partition(".")[0] for id in ids}
     return list(itertools.chain.from_iterable(run.whole() for name, run in runs.items() if name in papers))
 
 
 def written(recorded: Recorded) -> str:
     document = {"schema": SCHEMA, **dataclasses.asdict(recorded)}
-    verdicts = [json.dumps(verdict, ensure_ascii=False) for verdict in document.pop("verdicts")]
+    verdicts = [json.dumps(verdict, ensure_ascii=False) for verdict in document.pop("verdicts")]  # one line each
     head = json.dumps(document, indent=1, ensure_ascii=False).removesuffix("\n}")
     return head + ',\n "verdicts": [\n  ' + ",\n  ".join(verdicts) + "\n ]\n}\n"
 
 
-def recorded_searches(of: Iterable[Statement]) -> dict[str, Challenge]:
-    """Return the recorded searches of papers by statement. Raises: DamagedError."""
-    papers = dict.fromkeys(statement.paper for statement in of)
+def recorded_searches(selected: Iterable[Statement]) -> dict[str, Challenge]:
+    """Return the recorded searches of the statements' papers, by statement. Raises: DamagedError."""
+    papers = dict.fromkeys(statement.paper for statement in selected)
     searches = itertools.chain.from_iterable(searches_of(name) for name in papers if name in paper_names())
     return {search.statement: search for search in searches}
 
@@ -124,7 +125,7 @@ def searches_parsed(text: str, where: str, claims: Mapping[str, Any]) -> list[Ch
         searches = []
         for document in json.loads(text):
             verdicts = itertools.chain.from_iterable(flip["verdicts"] for flip in document["flips"])
-            if all(verdict["claim"] in claims for verdict in verdicts):
+            if all(verdict["claim"] in claims for verdict in verdicts):  # otherwise a claim no longer exists
                 searches.append(Challenge.of_json(document, claims))
         return searches
     except (KeyError, TypeError, AttributeError, ValueError) as failure:

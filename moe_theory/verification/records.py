@@ -12,7 +12,7 @@ from moe_theory.core.errors import DamagedError, shortened
 
 T = TypeVar("T")
 LARGEST = 2**63 - 1  # the largest count or seed
-_FIELD = re.compile(r"[A-Za-z_]\w{,40}", re.ASCII)
+_FIELD = re.compile(r"[A-Za-z_]\w{,40}", re.ASCII)  # names of fields, unlike indices and odd keys
 
 
 def nan_for_null(value: float | None) -> float:
@@ -52,7 +52,7 @@ def read_record(kind: type[T], document: Any) -> T:
         return _adapter(kind).validate_python(document)
     except ValidationError as failure:
         error = failure.errors(include_url=False)[0]
-    # A place such as curve.labels[2].
+    # Join names and indices to a place such as curve.labels[2].
     names = [str(part) if _FIELD.fullmatch(str(part)) else f"[{shortened(part)}]" for part in error["loc"]]
     where = ".".join(names).replace(".[", "[")
     if error["type"] == "missing":
@@ -62,4 +62,4 @@ def read_record(kind: type[T], document: Any) -> T:
     raise DamagedError(f"{where or 'the document'}={shortened(error['input'])} {bound}")
 
 
-_adapter = functools.cache(TypeAdapter)
+_adapter = functools.cache(TypeAdapter)  # it takes long to make

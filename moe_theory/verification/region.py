@@ -50,6 +50,7 @@ class _Ranged:
             )
 
     def at(self, place: float) -> Number:
+        """Return the value at a place from 0, the lower end, to 1."""
         return tidy(self._value_at(place))
 
     def _value_at(self, place: float) -> float:
@@ -59,6 +60,7 @@ class _Ranged:
         return low + place * (high - low)
 
     def halfway(self, one: Any, other: Any) -> Any:
+        """Return the value in the middle of two, or None if no value is between them."""
         middle = math.sqrt(one * other) if is_log(*self.ends) else (one + other) / 2
         middle = round(middle) if isinstance(one, int) else tidy(middle)
         if min(one, other) < middle < max(one, other):
@@ -78,6 +80,7 @@ class _Ranged:
         return type(low)(value)
 
     def is_built(self, experiment: Any) -> bool:
+        """Return whether another value needs another experiment, and not only other parameters."""
         return False
 
     def region(self) -> str:
@@ -145,14 +148,16 @@ class Scale(_Ranged):
         return tidy(self._number_in(params, self.parameter) / self._unit(params))
 
     def _unit(self, params: Any) -> float:
-        return 1.0 if self.of is None else self._number_in(params, self.of)
+        if self.of is None:
+            return 1.0
+        return self._number_in(params, self.of)
 
 
 @dataclasses.dataclass(frozen=True)
 class Size(_Ranged):
     """A whole number from `low` to `high`, which is a parameter or a size of the experiment.
 
-    By default its recorded value is the one in the dims.
+    By default its recorded value is the one in the parameters or dims.
     """
 
     low: int
@@ -166,8 +171,9 @@ class Size(_Ranged):
     def at(self, place: float) -> int:
         low = int(self.low)
         high = int(self.high)
-        middle = self._value_at(place) if is_log(low, high) else low + math.floor(place * (high - low + 1))
-        return min(max(round(middle), low), high)
+        # On a linear range each whole number has an equal share. Place 1 would be beyond `high`.
+        value = self._value_at(place) if is_log(low, high) else low + math.floor(place * (high - low + 1))
+        return min(max(round(value), low), high)
 
     def is_built(self, experiment: Any) -> bool:
         return experiment.of is not None or hasattr(experiment.dims, self.name)
@@ -176,10 +182,10 @@ class Size(_Ranged):
         return params._replace(**{self.parameter: value})
 
     def recorded_at(self, params: Any, dims: Any) -> int:
+        if self.recorded is not None:
+            return self.recorded
         owner = params if self.parameter in params._fields else dims
-        if self.recorded is None:
-            return int(getattr(owner, self.parameter))
-        return self.recorded
+        return int(getattr(owner, self.parameter))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -207,10 +213,11 @@ class Choice:
                 raise DeclarationError(f"free {self.name}: --set cannot name {label!r}. Leave out commas and =.")
 
     def at(self, place: float) -> str:
-        return self.ends[min(int(place * len(self.ends)), len(self.ends) - 1)]
+        labels = self.ends
+        return labels[min(int(place * len(labels)), len(labels) - 1)]  # place 1 has the last label
 
     def halfway(self, one: Any, other: Any) -> None:
-        del one, other  # labels have no middle
+        """Return None, because labels have no middle."""
 
     def parsed(self, text: Any) -> str:
         if text not in self.choices:
@@ -235,19 +242,19 @@ Setting = Mapping[FreeAxis, Any]  # values of the changed axes
 
 
 def described(axis: FreeAxis, recorded: Sequence[Any]) -> FreeQuantity:
-    ends = (min(recorded), max(recorded)) if recorded else ()
-    words = dict.fromkeys(map(text_of, ends))  # one word if both ends are equal
+    recorded_ends = (min(recorded), max(recorded)) if recorded else ()
+    words = " to ".join(dict.fromkeys(map(text_of, recorded_ends)))  # one word if both ends are equal
     if isinstance(axis, Choice):
-        return FreeQuantity(axis.name, axis.region(), " to ".join(words), labels=list(axis.ends))
-    values = list(map(float, dict.fromkeys(ends)))
-    return FreeQuantity(axis.name, axis.region(), " to ".join(words), list(map(float, axis.ends)), values)
+        return FreeQuantity(axis.name, axis.region(), words, labels=list(axis.ends))
+    values = list(map(float, dict.fromkeys(recorded_ends)))
+    return FreeQuantity(axis.name, axis.region(), words, ends=list(map(float, axis.ends)), recorded_values=values)
 
 
 def varies(axis: FreeAxis, experiment: Any, cells: Sequence[str] | None = None) -> bool:
     """Return whether an axis of a whole paper applies to these cells, which must agree on its parameter."""
     if axis.is_built(experiment) or not isinstance(axis, Order | Scale):
         return False
-    if isinstance(axis, Order):
+    if isinstance(axis, Order):  # changes the parameter by a factor that suits each cell
         return True
     values = set()
     for name, cell in experiment.cells.items():

@@ -15,7 +15,7 @@ from moe_theory.verification import catalog
 from moe_theory.verification.claim import Claim, ReadingLike, registered
 from moe_theory.verification.statement import declared
 
-SPECIAL_NAMES = ("all", "quick")
+SPECIAL_NAMES = ("all", "quick")  # names that select several readings
 
 
 def all_claims() -> dict[str, Claim]:
@@ -39,6 +39,7 @@ def claims(pattern: str = "*") -> Listing[Claim]:
 
 
 def declared_claims() -> dict[str, Claim]:
+    """Return the imported claims by id, in the order of papers. A paper's own are before those of users' files."""
     places = {paper: place for place, paper in enumerate(ordered_names())}
     last = len(places)  # position of papers that are not installed
     claims = sorted(registered().values(), key=lambda claim: (places.get(claim.paper, last), not is_of_a_paper(claim)))
@@ -54,6 +55,7 @@ def select_claims(patterns: Sequence[str] = ("*",)) -> list[Claim]:
         for name in paper_names():
             if name == head or (delimiter and delimiter in "*?[" and name.startswith(head)):
                 find_paper(name).import_claims()
+        # Other papers are imported only if none of the imported claims match.
         matches = _matching(pattern, declared_claims()) or _matching(pattern, all_claims())
         if not matches and pattern in paper_names():
             raise UnknownNameError(
@@ -61,7 +63,7 @@ def select_claims(patterns: Sequence[str] = ("*",)) -> list[Claim]:
                 f"claims, and their ids must begin with '{pattern}.'."
             )
         if not matches:
-            for statement in catalog.matching(pattern, declared()):
+            for statement in catalog.matching(pattern, declared()):  # the first is enough
                 reason = " ".join((statement.untestable or statement.undecided or "no claim tests it.").split())
                 raise InvalidValueError(
                     f"{statement.name} has no deciding test: {reason} Read `moe-theory why {statement.name}`, or name "
@@ -109,12 +111,15 @@ def readings_by_paper(papers: Sequence[str], names: Sequence[str] | None) -> dic
     """Return each paper's readings with these names, or its default ones for None. Raises: UnknownNameError."""
     if names is None:
         return {paper: select_readings(paper, None) for paper in papers}
-    names_of = {paper: {*_paper_of(paper).readings, *SPECIAL_NAMES} for paper in papers}
-    all_names = set[str]().union(*names_of.values())
+    names_by_paper = {paper: {*_paper_of(paper).readings, *SPECIAL_NAMES} for paper in papers}
+    all_names = set[str]().union(*names_by_paper.values())
     for name in names:
         if name not in all_names:
             raise unknown_name("reading", name, all_names)
-    return {paper: select_readings(paper, [name for name in names if name in names_of[paper]]) for paper in papers}
+    readings = {}
+    for paper, paper_names_of_readings in names_by_paper.items():
+        readings[paper] = select_readings(paper, [name for name in names if name in paper_names_of_readings])
+    return readings
 
 
 def select_readings(paper: str, names: Sequence[str] | None) -> list[ReadingLike]:

@@ -36,13 +36,14 @@ class ChunkTask(NamedTuple):
 def compute_there(task: ChunkTask) -> tuple[Outcome, float]:
     """Compute a chunk on a worker. Raises: the errors of `run_cells`, or InvalidValueError on an unlike machine."""
     with jax.enable_x64(task.is_x64):
-        (experiment, reading, _), key = _group_of(task.claim, task.reading, task.settings, task.seed, task.is_x64)
+        group, key = _group_of(task.claim, task.reading, task.settings, seed=task.seed, is_x64=task.is_x64)
         if key != task.key:
             raise InvalidValueError(
                 f"the worker on {platform.node()} has another processor, other versions, or other code of claim "
                 f"{task.claim}, so its samples would differ. Install the same code there, and restart the workers."
             )
-        (cell,) = [cell for cell in experiment.cells_under(reading) if cell.name == task.cell]
+        cells = group.experiment.cells_under(group.reading)
+        (cell,) = [cell for cell in cells if cell.name == task.cell]
         return timed_chunk(Chunk(cell, task.replicates, task.num_kept), task.seed)
 
 
@@ -78,6 +79,7 @@ def remote_calls(study: Study) -> Callable[[Chunk], Call]:
 def _group_of(
     id: str, reading: str, settings: tuple[tuple[str, Any], ...], seed: int, is_x64: bool
 ) -> tuple[Group, str]:
+    """Return the group of a claim, and the key of its samples, which depends on JAX's precision `is_x64`."""
     try:
         claims = registry.select_claims([id])
         (paper_reading,) = registry.select_readings(claims[0].paper, [reading])

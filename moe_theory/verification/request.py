@@ -29,7 +29,7 @@ from moe_theory.verification.variant import Parts, Variant, require_parts, varia
 from moe_theory.verification.verdict import AS_RECORDED, Role, Status, Stop, Verdict, verdict_of
 
 FAMILY_ERROR = 0.01  # probability of any false verdict in a report
-MOST_NAMED = 5  # claims that a message lists
+MOST_NAMED = 5  # most claims that a message lists
 MIN_REPLICATES = 30  # with fewer, an asymptotic interval of a mean cannot be trusted
 
 
@@ -43,7 +43,7 @@ class Study:
     random: frozenset[str]  # cells with random numbers, which an exact claim must not read
     seed: int
     looks: tuple[int, ...]  # largest numbers of replicates at the interim analyses
-    least_replicates: int  # fewer cannot support an identity, because waiting costs no error
+    least_replicates: int  # fewer do not support an identity, because more cost it no error
 
     @property
     def name(self) -> str:
@@ -92,10 +92,12 @@ def check_request(
         )
     if budget is not None and not budget > 0:
         raise InvalidValueError(f"budget={budget} must be above 0 seconds. Raise budget.", argument="budget")
-    root_key(seed)
+    root_key(seed)  # raises for an impossible seed
     settings = settings or {}
-    claims = registry.select_claims([patterns] if isinstance(patterns, str) else list(patterns))
-    groups = _grouped(claims, [readings] if isinstance(readings, str) else readings)
+    patterns = [patterns] if isinstance(patterns, str) else list(patterns)
+    readings = [readings] if isinstance(readings, str) else readings
+    claims = registry.select_claims(patterns)
+    groups = _grouped(claims, readings)
     if not groups:
         raise InvalidValueError("there is nothing to test. Name at least one claim and one reading, or leave both out.")
     groups = list(itertools.chain.from_iterable(set_to(group, settings) for group in groups))
@@ -107,7 +109,8 @@ def check_request(
         groups, inapplicable = _apply_variant(groups, variant, seed, module)
     ids = [claim.id for claim in claims]
     request = resolve(groups, replicates, seed, error=error, budget=budget, module=module, order=ids)
-    total_error = request.error + sum(verdict.error for verdict in inapplicable if verdict.replicates)
+    published = [verdict for verdict in inapplicable if verdict.replicates]  # each adds its own error
+    total_error = request.error + sum(verdict.error for verdict in published)
     return dataclasses.replace(request, own=variant, inapplicable=tuple(inapplicable), error=total_error)
 
 
@@ -127,7 +130,7 @@ def _apply_variant(
     groups: Sequence[Group], variant: Variant, seed: int, module: str | None
 ) -> tuple[list[Group], list[Verdict]]:
     """Replace the papers' algorithm by the user's, and return verdicts on claims that do not apply to it."""
-    experiments: dict[int, Experiment] = {}  # so that readings share runs
+    experiments: dict[int, Experiment] = {}  # by the original's id, so that all readings have the same object
     remaining: list[Group] = []
     verdicts: list[Verdict] = []
     for experiment, paper_reading, claims in groups:
@@ -140,8 +143,9 @@ def _apply_variant(
             except DeclarationError as failure:
                 blank = blank_verdict(claim, reading.name, seed, FAMILY_ERROR, module, options=reading.options)
                 reason = f"fails here: another algorithm can take the printed one's place ({failure})"
-                without = dataclasses.replace(blank, status=Status.INAPPLICABLE, reason=reason, stopped=Stop.DECIDED)
-                verdicts.append(_recorded_competitor(claim, adjusted(paper_reading).name, reading.name) or without)
+                untested = dataclasses.replace(blank, status=Status.INAPPLICABLE, reason=reason, stopped=Stop.DECIDED)
+                published = _recorded_competitor(claim, adjusted(paper_reading).name, reading.name)
+                verdicts.append(published or untested)
         if applicable:
             remaining.append(Group(applicable[0].experiment, reading, applicable))
     return remaining, verdicts
@@ -185,7 +189,7 @@ def resolve(
     cells = [experiment.cells_under(reading) for experiment, reading, _ in groups]
     questions = _new_questions(groups, cells)
     counts = Counter(claim.paper for claim, _ in itertools.chain.from_iterable(questions))
-    if error is None:
+    if error is None:  # a verdict's share is the same in any request, unless all shares together exceed FAMILY_ERROR
         parts = {paper: 1 / registry.most_verdicts(paper) for paper in counts}
         total = max(1.0, sum(parts[paper] * count for paper, count in counts.items()))
         shares = {paper: FAMILY_ERROR * part / total for paper, part in parts.items()}
@@ -201,8 +205,8 @@ def resolve(
         claims = tuple(claim for claim, _ in group_questions)
         options = adjusted(reading).options
         blanks = [
-            blank_verdict(claim, reading.name, seed, shares[claim.paper], module, options=options, also=same_group)
-            for claim, same_group in group_questions
+            blank_verdict(claim, reading.name, seed, shares[claim.paper], module, options=options, also=equal_readings)
+            for claim, equal_readings in group_questions
         ]
         studies.append(
             Study(
@@ -233,18 +237,18 @@ def _new_questions(groups: Sequence[Group], cells: Sequence[Sequence[Cell]]) -> 
     readings: dict[Any, list[str]] = {}
     for (experiment, reading, claims), group_cells in zip(groups, cells, strict=True):
         leaves, structure = jax.tree.flatten([cell.params for cell in group_cells])
-        facts = []
+        contents = []
         for leaf in leaves:
             array = np.asarray(leaf)
-            facts.append((type(leaf), array.dtype, array.shape, array.tobytes()))
-        params = (structure, *facts)
+            contents.append((type(leaf), array.dtype, array.shape, array.tobytes()))
+        params = (structure, *contents)  # can be hashed
         questions.append([])
         for claim in claims:
             key = (id(experiment), claim.id, params)
             if key in readings:
                 readings[key].append(reading.name)
             else:
-                readings[key] = []
+                readings[key] = []  # later readings are appended to the same list
                 questions[-1].append((claim, readings[key]))
     return questions
 

@@ -29,7 +29,7 @@ from moe_theory.verification.variant import Parts, without_texts
 from moe_theory.verification.verdict import Report, Stop, Verdict, Verdicts
 
 SAMPLES = "samples"  # the folder of samples, next to the report
-STUDIES_AHEAD = 2  # studies under way in addition to one per worker, so that no worker waits
+STUDIES_AHEAD = 2  # studies that begin in addition to one per worker, so that no worker waits
 PART_BYTES = 1 << 30  # bytes of runs that an analysis reads at once, if the bytes per replicate are known
 OnVerdict = Callable[[Verdict], None]
 
@@ -113,9 +113,10 @@ def carry_out(
     if request.own is not None:
         statements = [without_texts(statement) for statement in statements]
     deadline = math.inf if request.budget is None else time.monotonic() + request.budget - request.reserve
-    with contextlib.nullcontext() if pool is None else contextlib.closing(pool):
+    closing = contextlib.nullcontext() if pool is None else contextlib.closing(pool)
+    with closing:
         if pool is not None:
-            pool.fingerprint(versions)
+            pool.fingerprint(versions)  # raises if a worker has other versions
         monitors = [StudyMonitor(study, archive, pool) for study in request.studies]
         take_looks(monitors, progress, on_verdict, deadline)
     order = {id: place for place, id in enumerate(request.claims)}
@@ -149,7 +150,7 @@ def take_looks(
         _Looks(runner, on_verdict, places).take(deadline)
 
 
-class _Looks:
+class _Looks:  # interim analyses of studies, of which some are under way and others wait
     def __init__(self, runner: Runner, on_verdict: OnVerdict, places: Mapping["StudyMonitor", int]) -> None:
         self._runner = runner
         self._on_verdict = on_verdict
@@ -160,12 +161,13 @@ class _Looks:
     def take(self, deadline: float) -> None:
         while deadline > time.monotonic():
             self._begin(deadline)
-            if not self._under_way or deadline <= time.monotonic():
+            if not self._under_way or deadline <= time.monotonic():  # measured runs take time as they begin
                 break
             if not any(monitor.is_ready for monitor in self._under_way):
                 for result in self._runner.wait(_seconds_until(deadline)):
-                    if result.job in self._under_way:  # it may have failed meanwhile
-                        self._try(result.job, functools.partial(result.job.batch.take, result))
+                    monitor = result.job
+                    if monitor in self._under_way:  # its study may have failed meanwhile
+                        self._try(monitor, functools.partial(monitor.batch.take, result))
             ready = [monitor for monitor in self._under_way if monitor.is_ready]
             for monitor in ready:
                 self._try(monitor, monitor.look)
@@ -175,16 +177,18 @@ class _Looks:
             self._report(monitor.end(lambda test: test.stop(Stop.BUDGET)))
 
     def _rank(self, monitor: "StudyMonitor") -> tuple[int, ...]:
+        """Return a sort key. Studies with fewer analyses are first, and of these measured ones are last."""
         place = self._places[monitor]
         if monitor.pool is None:
             return monitor.num_looks, int(monitor.is_alone), place
-        return int(monitor.is_alone), monitor.num_looks, place  # remote workers do not wait for measurements here
+        return int(monitor.is_alone), monitor.num_looks, place  # remote workers never wait for measurements here
 
     def _begin(self, deadline: float) -> None:
-        most = self._runner.pool.num_workers + STUDIES_AHEAD
+        most_under_way = self._runner.pool.num_workers + STUDIES_AHEAD
         self._waiting.sort(key=self._rank)
-        while self._waiting and len(self._under_way) < most:
+        while self._waiting and len(self._under_way) < most_under_way:
             monitor = self._waiting[0]
+            # Measured runs begin when no other study is under way, and other studies wait for them.
             if self._under_way and any(other.is_alone for other in (monitor, *self._under_way)):
                 return
             self._under_way.append(self._waiting.pop(0))
@@ -192,6 +196,7 @@ class _Looks:
             self._waiting.sort(key=self._rank)
 
     def _try(self, monitor: "StudyMonitor", step: Callable[[], Sequence[SequentialTest] | None]) -> None:
+        """Take a step of a study. An analysis returns the tests that it ends, and other steps return None."""
         try:
             ended = step()
         except OWN_CODE as failure:
@@ -215,7 +220,7 @@ def _seconds_until(deadline: float) -> float | None:
     return None if deadline == math.inf else max(deadline - time.monotonic(), 0.0)
 
 
-class StudyMonitor:
+class StudyMonitor:  # the tests of a study, and the runs for their next analysis
     def __init__(self, study: Study, archive: Archive | None = None, pool: WorkerPool | None = None) -> None:
         self.study = study
         self.archive = archive
@@ -223,10 +228,10 @@ class StudyMonitor:
         self.seconds = 0.0
         self.num_looks = 0
         self.batch: CellBatch | None = None  # chunks of the current runs
-        self._measured: Runs | None = None
+        self._measured: Runs | None = None  # current runs that are measured, not simulated
         self._looks = iter(study.looks)
         self._target = next(self._looks)  # replicates of the next analysis
-        if archive is not None:  # before anything runs, because some values have no key
+        if archive is not None:  # raises before anything runs if a value in a claim's code has no key
             for claim in study.claims:
                 archive.keys.of(claim, study.reading, study.seed)
         self._bytes_per_replicate = 0.0  # unknown before anything has run
@@ -241,7 +246,7 @@ class StudyMonitor:
 
     @property
     def is_alone(self) -> bool:
-        return self.study.experiment.measured is not None
+        return self.study.experiment.measured is not None  # other studies would disturb measured times
 
     @property
     def is_ready(self) -> bool:
@@ -286,7 +291,8 @@ class StudyMonitor:
         runs = self._measured if self.batch is None else self.batch.runs()
         if runs is not None:
             overflows = find_nan_runs(runs)
-            for test in [test for test in undecided if test.count < end]:
+            incomplete = [test for test in undecided if test.count < end]  # others have saved samples
+            for test in incomplete:
                 test.extend(runs, overflows)
                 if self.archive is not None and test.samples is not None:
                     self.archive.save(test.claim, self.study.reading, self.study.seed, test.samples, test.labels)
@@ -335,10 +341,10 @@ class StudyMonitor:
 
     @property
     def _part_end(self) -> int:
-        if not self._bytes_per_replicate:
+        if not self._bytes_per_replicate:  # not known yet
             return self._target
         # The number of replicates in the first sample is doubled as long as their runs fit into PART_BYTES.
         first_size = self.study.looks[0]
-        num_first_samples = int(PART_BYTES / (self._bytes_per_replicate * first_size))  # that fit
-        doublings = max(num_first_samples.bit_length() - 1, 0)
+        num_fitting = int(PART_BYTES / (self._bytes_per_replicate * first_size))  # first samples that fit
+        doublings = max(num_fitting.bit_length() - 1, 0)
         return min(self._num_sampled + (first_size << doublings), self._target)

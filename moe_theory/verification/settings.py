@@ -18,7 +18,7 @@ from moe_theory.verification.verdict import OWN_SYSTEM
 class Group(NamedTuple):
     experiment: Experiment
     reading: ReadingLike
-    claims: Sequence[Claim]
+    claims: Sequence[Claim]  # that read the experiment
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,7 +87,7 @@ def asked_of(reading: ReadingLike) -> tuple[str, dict[str, Any]]:
 def set_to(group: Group, settings: Mapping[str, Any]) -> list[Group]:
     """Return the group with settings, which are numbers or texts. It is divided if its claims' statements differ."""
     experiment, reading, claims = group
-    by_axes: dict[tuple[FreeAxis, ...], list[Claim]] = {}
+    by_axes: dict[tuple[FreeAxis, ...], list[Claim]] = {}  # by the free parameters among the settings
     for claim in claims:
         axes = tuple(axis for axis in claim.free if axis.name in settings)
         by_axes.setdefault(axes, []).append(claim)
@@ -97,7 +97,7 @@ def set_to(group: Group, settings: Mapping[str, Any]) -> list[Group]:
         names = {axis.name for axis in axes}
         parameters = {name: value for name, value in settings.items() if name not in names}
         for name in parameters:
-            require_free(name, reading, experiment, [axis.name for axis in axis_claims[0].free])
+            require_free(name, reading, experiment, free=[axis.name for axis in axis_claims[0].free])
         set_reading = with_settings(reading, parameters)
         if parameters:
             check_cells(experiment, set_reading)
@@ -121,6 +121,7 @@ def at_setting(group: Group, setting: Setting) -> Group:
 
 def check_cells(experiment: Experiment, reading: ReadingLike) -> None:
     for cell in experiment.cells_under(reading):
+        # A faulty system raises DeclarationError again in its runs, which gives ERROR verdicts.
         with contextlib.suppress(DeclarationError), cell.precision():
             check_system(cell.system, cell.params)
 
@@ -149,7 +150,7 @@ def parsed(texts: Sequence[str], option: str = "--set") -> dict[str, str]:
 
 
 def require_free(name: str, reading: ReadingLike, experiment: Experiment, free: Sequence[str] = ()) -> None:
-    """Raise InvalidValueError if a parameter is unknown, or if the experiment sets it."""
+    """Raise InvalidValueError if a parameter is unknown, or if every cell sets it. `free` has further known names."""
     fields = reading.params()._fields
     if name not in fields:
         raise InvalidValueError(str(unknown_name("parameter", name, [*fields, *free], type(reading.params()))))

@@ -55,7 +55,7 @@ Holds = Callable[[Any, Run], Any]  # (dims, run) -> bool, or one bool per replic
 @dataclasses.dataclass(frozen=True)
 class Hypothesis:
     text: str  # such as "signals are orthogonal"
-    holds: "Holds"
+    holds: Holds
 
     def __fingerprint__(self) -> Any:
         return self.holds
@@ -75,13 +75,14 @@ class Declared(Statement):
 
     @property
     def plain(self) -> Statement:
+        """The statement as plain data, with its free parameters."""
         statement = Statement(**{field.name: getattr(self, field.name) for field in dataclasses.fields(Statement)})
         axes = free_of(statement)
         if not axes:
             return statement
         claims = [registered()[id] for id in deciding(self) if id in registered()]
         readings = find_paper(self.judged_under).readings if self.judged_under in paper_names() else {}
-        first_readings = list(readings.values())[:1]
+        first_readings = list(readings.values())[:1]  # empty if the paper is not installed
         settings = []  # dims and parameters of the cells that the claims read, under the first reading
         for claim, reading in itertools.product(claims, first_readings):
             settings += [
@@ -91,7 +92,7 @@ class Declared(Statement):
         recorded = {axis: [axis.recorded_at(params, dims) for dims, params in settings] for axis in axes}
         return dataclasses.replace(statement, free=[described(axis, recorded[axis]) for axis in axes])
 
-    def _registered(self) -> "Declared":
+    def _register(self) -> "Declared":
         if not is_id(self.id):
             raise DeclarationError(f"statement {shortened(self.id)} of {self.paper}: its id must be {ID_WORDS}.")
         if not (self.where and self.says):
@@ -167,7 +168,7 @@ class Declared(Statement):
                 free=free,
                 cells=selection.cells,
             )
-            return self._registered_as(claim_role, claim, function)
+            return self._register_claim(claim_role, claim, function)
 
         return declare
 
@@ -181,7 +182,7 @@ class Declared(Statement):
     replacement = functools.partialmethod(claim, role=Role.CORRECTED)
     ours = functools.partialmethod(claim, role=Role.OURS)
 
-    def _registered_as(self, role: Role, claim: Claim, function: F) -> F:
+    def _register_claim(self, role: Role, claim: Claim, function: F) -> F:
         register(claim)
         self.roles[claim.id] = role
         if hasattr(function, "__dict__"):  # built-in functions lack it
@@ -209,7 +210,8 @@ class Declared(Statement):
 
     def cite(self, *ids: str, role: str) -> None:
         """Count claims of other statements as claims of this statement, in this role."""
-        self.roles.update(dict.fromkeys(map(self._full_id, ids), Role(role)))
+        for id in ids:
+            self.roles[self._full_id(id)] = Role(role)
 
     def _full_id(self, id: str) -> str:
         if not self.is_of_a_paper or id.startswith(f"{self.judged_under}."):
@@ -254,15 +256,15 @@ def statement(
         >>> says = "After three rounds the experts have had three tasks."
         >>> @loads.charitable("mine.loads", runs.at("M = 2"), identity(within=1e-9), says=says)
         ... def surplus(run):
-        ... return abs(run.state.visits.sum(axis=0) - 3.0) # one number per replicate, (B,)
+        ...     return abs(run.state.visits.sum(axis=0) - 3.0)  # one number per replicate, (B,)
         >>> mt.verify("continual.loads", readings="quick")[0].status is mt.Status.SUPPORTED
         True
     """
     holds = holds or {}
     words = _texts_of(id, module, texts)
-    if not texts.get("claim"):
+    if not texts.get("claim"):  # the texts are in a file
         hypotheses = (*paper_texts(module).all, *words.hypotheses, *hypotheses)
-    home = paper_of(module)
+    home = paper_of(module)  # the paper whose folder has the module, or None
     owner = words.paper or home
     if owner is None:
         problem = f"the module {module or 'that declares it'} is not in a paper's folder"
@@ -280,7 +282,7 @@ def statement(
         holds=holds,
         axes=(free,) if isinstance(free, FreeAxis) else tuple(free or ()),
         shared_axes=tuple(shared_free) if free is None else (),
-    )._registered()
+    )._register()
 
 
 def _texts_of(id: str, module: str, texts: Mapping[str, Any]) -> StatementTexts:
@@ -343,7 +345,7 @@ def _labeller(selection: Selection, labels: Any) -> Callable[[Runs], Sequence[st
             return None
         return lambda runs: list(selection.labels or ())
     if callable(labels):
-        return lambda runs: selection.call(labels, runs)[0]
+        return lambda runs: selection.call(labels, runs)[0]  # the first cell's must name all components
     return lambda runs: list(labels)
 
 

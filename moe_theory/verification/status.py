@@ -42,7 +42,7 @@ from moe_theory.verification.verdict import Role, Statement, Status, Verdict
 
 DECIDING = {Role.CHARITABLE, Role.FIGURE}
 _INSTANCES = {"identity", "counterexample"}  # kinds that a single instance can refute
-_MET = {Status.SUPPORTED, Status.VACUOUS}
+_MET = {Status.SUPPORTED, Status.VACUOUS}  # statuses of claims that hold
 
 
 class StatementStatus(enum.StrEnum):
@@ -81,7 +81,7 @@ class Finding:
 
 PROVED = "proved"
 CAVEATED = "proved, with a caveat"
-_TRUE = {StatementStatus.HOLDS, StatementStatus.AMENDED}
+_TRUE = {StatementStatus.HOLDS, StatementStatus.AMENDED}  # statuses of statements that hold, if amended
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,6 +97,7 @@ class Judged:
 
     @property
     def missing(self) -> list[str]:
+        """Ids of deciding claims without a verdict."""
         judged = set(itertools.chain.from_iterable(finding.judged for finding in self.by_reading.values()))
         return [id for id in deciding(self.statement) if id not in judged]
 
@@ -107,12 +108,13 @@ class Judged:
         if not findings:
             if self.broken and not (self.statement.untestable or self.statement.undecided):
                 return None
-            return _with_proof(self.statement, Finding(_status_without_claims(self.statement)))
+            status = _status_without_claims(self.statement)
+            return _with_proof(self.statement, Finding(status))
         if len({finding.status for finding in findings}) > 1:
             return None
         evidence = {finding.known for finding in findings}
         ids = dict.fromkeys(itertools.chain.from_iterable(finding.decided_by for finding in findings))
-        known = evidence.pop() if len(evidence) == 1 else "simulated"
+        known = evidence.pop() if len(evidence) == 1 else "simulated"  # the weakest
         return Finding(findings[0].status, known, decided_by=tuple(ids))
 
     @property
@@ -215,15 +217,16 @@ def _finding_of_claims(statement: Statement, verdicts: Mapping[str, Verdict]) ->
     papers = {id.partition(".")[0] for id in verdicts}  # claims of another paper have other readings
     missing = [id for id in ids if id not in verdicts and id.partition(".")[0] in papers]
     deciding_verdicts = [verdicts[id] for id in ids if id in verdicts]
-    telling = []
+    telling = []  # verdicts that show something
     for verdict in deciding_verdicts:
         shows_nothing = verdict.kind == "counterexample" and verdict.status is Status.INCONCLUSIVE
         if verdict.status is not Status.INAPPLICABLE and not shows_nothing:
             telling.append(verdict)
     refuted = [verdict for verdict in telling if verdict.status is Status.REFUTED]
     is_all_refuted = bool(refuted) and not missing and len(refuted) == len(telling)
-    if is_all_refuted or (refuted and statement.roles[ids[0]] in DECIDING):
-        return _finding_from(StatementStatus.FALSE, refuted, any)
+    one_suffices = statement.roles[ids[0]] in DECIDING  # but literal claims must all be refuted
+    if is_all_refuted or (refuted and one_suffices):
+        return _finding_from(StatementStatus.FALSE, refuted, quantifier=any)
     if missing or any(verdict.status is Status.ERROR for verdict in telling):
         return Finding(StatementStatus.NOT_JUDGED)
     if not all(verdict.status in _MET for verdict in telling):
@@ -233,18 +236,20 @@ def _finding_of_claims(statement: Statement, verdicts: Mapping[str, Verdict]) ->
             return None  # the hypotheses fail
         return Finding(StatementStatus.OPEN)
     if all(verdict.status is Status.VACUOUS for verdict in telling):
-        return _finding_from(StatementStatus.VACUOUS, telling, all)
-    competitors = [id for id, role in statement.roles.items() if role is Role.COMPETITOR]
-    rivals = _in_role(statement, Role.COMPETITOR, verdicts)
-    if competitors and len(rivals) == len(competitors) and all(verdict.status in _MET for verdict in rivals):
+        return _finding_from(StatementStatus.VACUOUS, telling, quantifier=all)
+    num_competitors = list(statement.roles.values()).count(Role.COMPETITOR)
+    competitors = _in_role(statement, Role.COMPETITOR, verdicts)
+    holding = [verdict for verdict in competitors if verdict.status in _MET]
+    if num_competitors and len(holding) == num_competitors:
         return Finding(StatementStatus.OPEN)  # the tests cannot tell
-    literal = [verdicts[id] for id, role in statement.roles.items() if role is Role.LITERAL and id in verdicts]
-    slips = [verdict for verdict in literal if verdict.status is Status.REFUTED]
-    status = StatementStatus.AMENDED if slips else StatementStatus.HOLDS
-    return _finding_from(status, [*telling, *slips], all)
+    literal = _in_role(statement, Role.LITERAL, verdicts)
+    refuted_literal = [verdict for verdict in literal if verdict.status is Status.REFUTED]
+    status = StatementStatus.AMENDED if refuted_literal else StatementStatus.HOLDS
+    return _finding_from(status, [*telling, *refuted_literal], quantifier=all)
 
 
 def _in_role(statement: Statement, role: Role, verdicts: Mapping[str, Verdict]) -> list[Verdict]:
+    """Return the verdicts on claims in this role, except INAPPLICABLE ones."""
     in_role = [verdicts[id] for id, claim_role in statement.roles.items() if claim_role is role and id in verdicts]
     return [verdict for verdict in in_role if verdict.status is not Status.INAPPLICABLE]
 

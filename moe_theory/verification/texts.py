@@ -68,22 +68,22 @@ SHARED = ("formula", "why", "example", "correction", "correction_formula", "note
 
 
 class PaperTexts(TextTable):
-    order: list[str] = []  # modules, in the order of reports
+    order: list[str] = []  # modules with statements, in the order of reports
     all: list[str] = []  # ids of the hypotheses that every statement has
     hypotheses: dict[str, str] = {}  # sentences by id
     premises: dict[str, list[str]] = {}  # ids of statements that a statement's proof uses, first the main one
     assumes: dict[str, list[str] | str] = {}  # hypotheses of each file in `proofs`, or why it needs none
-    conflicts: list[dict[Literal["one", "other"], list[str]]] = []  # ids of statements that cannot all be true
+    conflicts: list[dict[Literal["one", "other"], list[str]]] = []  # by side, ids of statements that cannot all be true
 
 
 def statement_texts(module: str, id: str) -> StatementTexts:
     """Return the texts of a module's statement. Raises: DeclarationError, naming file and key."""
-    home = _file_of(module)
-    if home is None:
+    file = _file_of(module)
+    if file is None:
         raise DeclarationError(
             f"statement {id}: module={module} is not a file, so it has no text file next to it. Give claim=... instead."
         )
-    path = home.with_name("statements.toml") if home.stem == "__init__" else home.with_suffix(".toml")
+    path = file.with_name("statements.toml") if file.stem == "__init__" else file.with_suffix(".toml")
     if not path.is_file():
         raise DeclarationError(f"the file of texts {path} is missing. Write it, or pass claim=... to `statement`.")
     tables = _tables(path)
@@ -100,10 +100,10 @@ def given_texts(id: str, texts: Mapping[str, Any]) -> StatementTexts:
 
 def paper_texts(module: str) -> PaperTexts:
     """Return the texts of `paper.toml` in a module's folder, if it exists. Raises: DeclarationError."""
-    home = _file_of(module)
-    if home is None:
+    file = _file_of(module)
+    if file is None:
         return PaperTexts()
-    return _shared(home.with_name("paper.toml"))
+    return _shared(file.with_name("paper.toml"))
 
 
 def sentence_of(paper: PaperTexts, module: str, hypothesis: str) -> str:
@@ -161,9 +161,9 @@ def import_statements(package: str) -> None:
 
 def folder_of(module: str) -> str:
     """Return the package that contains a module or is the module, or "". Nothing is imported."""
-    home = _file_of(module)
+    file = _file_of(module)
     is_file_alone = module in sys.modules and not hasattr(sys.modules[module], "__path__")  # run as a single file
-    if home is not None and home.stem == "__init__" and not is_file_alone:
+    if file is not None and file.stem == "__init__" and not is_file_alone:
         return module
     return module.rpartition(".")[0]
 
@@ -193,11 +193,11 @@ def _proof(folder: str, file: str) -> Proof | None:
 def _tables(path: Path) -> dict[str, StatementTexts]:
     tables = _parsed(path)
     for id, table in tables.items():
-        model = table.get("like", id)
-        if model not in tables:
-            raise DeclarationError(f"{path}: {id}.like: {unknown_name('statement', model, tables)}")
-        shared = {name: text for name, text in tables[model].items() if name in SHARED}
-        tables[id] = shared | table
+        origin = table.get("like", id)
+        if origin not in tables:
+            raise DeclarationError(f"{path}: {id}.like: {unknown_name('statement', origin, tables)}")
+        defaults = {name: text for name, text in tables[origin].items() if name in SHARED}
+        tables[id] = defaults | table
     return {id: _checked(StatementTexts, table, path, id) for id, table in tables.items()}
 
 

@@ -4,7 +4,6 @@ A claim does not apply if its runs start from states of the paper's algorithm, a
 """
 
 import dataclasses
-import itertools
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -30,14 +29,15 @@ class Variant(NamedTuple):
 
 def variant_of(system: str | Parts) -> Variant:
     if not isinstance(system, str):
-        return Variant("FILE:NAME", "+".join(system), _checked("system", system))
+        return Variant(place="FILE:NAME", name="+".join(system), parts=_checked("system", system))
     if not is_place(system):
         raise InvalidValueError(f"--system {system} does not name parts. {WAY_OUT}")
     path, _, name = system.rpartition(":")
-    home = module_name(Path(path))
-    if all(claim.module != home for claim in registered().values()):  # otherwise --module has already run the file
+    module = module_name(Path(path))
+    if all(claim.module != module for claim in registered().values()):  # otherwise --module has already run the file
         run_file(Path(path), "--system")
-    return Variant(system, name, _checked(f"--system {system}", vars(sys.modules[home]).get(name)))
+    parts = vars(sys.modules[module]).get(name)
+    return Variant(system, name, _checked(f"--system {system}", parts))
 
 
 def _checked(source: str, parts: Any) -> Parts:
@@ -47,13 +47,15 @@ def _checked(source: str, parts: Any) -> Parts:
 
 
 def require_parts(variant: Variant, experiments: Iterable[Experiment]) -> None:
-    systems = itertools.chain.from_iterable(map(experiment.system_of, experiment.cells) for experiment in experiments)
-    printed = list(map(parts_of, systems))  # the paper's parts by name, for each system
+    printed: list[Parts] = []  # the paper's parts by name, for each system
+    for experiment in experiments:
+        printed += [parts_of(experiment.system_of(cell)) for cell in experiment.cells]
     names = set().union(*printed)
     for name, part in variant.parts.items():
-        if names and name not in names:
+        if names and name not in names:  # without any names, all claims are INAPPLICABLE
             raise unknown_name("part", name, names)
-        for printed_part in [parts[name] for parts in printed if name in parts]:
+        printed_parts = [parts[name] for parts in printed if name in parts]
+        for printed_part in printed_parts:
             if callable(printed_part) and not callable(part):
                 function = f"{printed_part.__module__}.{printed_part.__name__}"
                 raise InvalidValueError(
@@ -67,7 +69,8 @@ def with_own_parts(claim: Claim, variant: Variant) -> Experiment:
     experiment = claim.experiment
     roles = {declaration.roles[claim.id] for declaration in declared() if claim.id in declaration.roles}
     if roles and roles <= REMOVING:
-        raise DeclarationError(f"as {min(roles)} it removes a part of the printed algorithm")
+        role = min(roles)  # one of them, the same in every call
+        raise DeclarationError(f"as {role} it removes a part of the printed algorithm")
     if claim.is_computed:
         raise DeclarationError("it is computed without runs")
     if experiment.start is not None:

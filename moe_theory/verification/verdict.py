@@ -21,7 +21,7 @@ from moe_theory.verification.records import Count, Flag, JsonRecord, Number, rea
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SLOWEST_FALL = 0.05  # a probability that decays with a smaller exponent (a fifth in two decades) does not tend to 0
+SLOWEST_FALL = 0.05  # exponent. A probability that falls more slowly (by a fifth in two decades) does not tend to 0
 AS_RECORDED = "as recorded"  # end of the reason of a published verdict among new ones
 OWN_SYSTEM = "system="  # in a reading's name, before the user's algorithm
 LONGEST_ID = 120  # characters
@@ -29,7 +29,7 @@ ID_WORDS = (
     f"made of lower-case letters and digits, joined by single hyphens and dots, and at most {LONGEST_ID} characters "
     "long, such as mine.lemma-4, because it is also a file's name"
 )
-LIMITS = ("limit_probability", "limit_rate")  # kinds of claims
+LIMITS = ("limit_probability", "limit_rate")  # kinds of claims about a limit
 
 
 def is_id(text: str) -> bool:
@@ -244,7 +244,9 @@ class Verdict(Shown, JsonRecord):
 
 
 FACTS = ("paper", "where", "statement", "formula", "kind", "side", "replaced_by", "is_computed")  # a claim's own fields
-BLANK = Verdict("", "", "", "", "", "", Status.INCONCLUSIVE, "", 0, "").to_json()  # with defaults of absent fields
+_TEXTS = "claim paper where statement kind reading reason command".split()  # fields without a default
+_NO_TEXT: Any = ""
+BLANK = Verdict(status=Status.INCONCLUSIVE, replicates=0, **dict.fromkeys(_TEXTS, _NO_TEXT)).to_json()
 
 
 def verdict_of(declared: Any, **outcome: Any) -> Verdict:
@@ -255,6 +257,7 @@ def verdict_of(declared: Any, **outcome: Any) -> Verdict:
 def whole_verdict(claim: Any, record: Mapping[str, Any]) -> Verdict:
     """Return the verdict in a record, with its claim's facts. Raises: DamagedError, or KeyError for a missing field."""
     fields = {name: record[name] for name in FIELDS if name not in Verdict.LATER or name in record}
+    # `BLANK` gives the defaults of absent fields.
     return read_record(Verdict, BLANK | {name: getattr(claim, name) for name in FACTS} | fields)
 
 
@@ -272,25 +275,27 @@ class Proof(JsonRecord):
     @classmethod
     def of(cls, path: str) -> "Proof":
         """Return the proof in a file's docstring, including paragraphs after "Robust:", "Objection:" and "Caveat:"."""
-        _, *opened = source_of(path).split('"""', 2)
-        if len(opened) < 2:
+        parts_of_file = source_of(path).split('"""', 2)
+        if len(parts_of_file) < 3:
             raise DeclarationError(f"{path} has no docstring. Begin the file with the proof's title and text.")
-        title, *parts = (" ".join(paragraph.split()) for paragraph in inspect.cleandoc(opened[0]).split("\n\n"))
-        marked = {"Robust": "", "Objection": "", "Caveat": ""}
-        text = list(itertools.takewhile(lambda part: not _MARK.match(part), parts))
-        for part in parts[len(text) :]:
-            mark, _, words = part.partition(": ")
-            if mark not in marked or marked[mark]:  # unknown, or used before
+        _, docstring, _ = parts_of_file
+        paragraphs = [" ".join(paragraph.split()) for paragraph in inspect.cleandoc(docstring).split("\n\n")]
+        title = paragraphs.pop(0)
+        labelled = {"Robust": "", "Objection": "", "Caveat": ""}
+        text = list(itertools.takewhile(lambda paragraph: not _LABEL.match(paragraph), paragraphs))
+        for paragraph in paragraphs[len(text) :]:
+            label, _, words = paragraph.partition(": ")
+            if label not in labelled or labelled[label]:  # unknown, or used before
                 raise DeclarationError(
-                    f"{path}: {shortened(part)} must begin with a label and a colon. The labels are "
-                    f"{', '.join(marked)}. Each label begins one paragraph at the end of the docstring."
+                    f"{path}: {shortened(paragraph)} must begin with a label and a colon. The labels are "
+                    f"{', '.join(labelled)}. Each label begins one paragraph at the end of the docstring."
                 )
-            marked[mark] = words
-        robust, objection, caveat = marked.values()
+            labelled[label] = words
+        robust, objection, caveat = labelled.values()
         return cls(path, title, text, robust=robust, objection=objection, caveat=caveat)
 
 
-_MARK = re.compile(r"[A-Z][a-z]+: ")
+_LABEL = re.compile(r"[A-Z][a-z]+: ")
 
 
 def source_of(path: str) -> str:
@@ -359,7 +364,7 @@ class Statement(Shown, JsonRecord):
     def script(self, kind: str = "witness") -> str:
         """Return the source of the statement's program of a kind. Raises: DeclarationError if there is none."""
         if kind not in self.scripts:
-            noun = {"witness": "script"}.get(kind, kind)
+            noun = {"witness": "script"}.get(kind, kind)  # other kinds have their own name
             kinds = ", ".join(self.scripts) or "none"
             raise DeclarationError(f"statement {self.name} has no {noun}. Its programs: {kinds}.")
         return source_of(self.scripts[kind])

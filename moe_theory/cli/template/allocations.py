@@ -40,8 +40,9 @@ def system(dims):
 
     def step(key, state, params):
         candidates = jax.random.randint(key, (2,), 0, params.num_experts)
-        loads = jnp.where(jnp.arange(2) < params.num_choices, state.loads[candidates], jnp.inf)
-        chosen = candidates[loads.argmin()]
+        is_choice = jnp.arange(2) < params.num_choices
+        candidate_loads = jnp.where(is_choice, state.loads[candidates], jnp.inf)  # with one choice the first is chosen
+        chosen = candidates[candidate_loads.argmin()]
         info = ()  # nothing to observe but the state
         return State(state.loads.at[chosen].add(1), state.round + 1), info
 
