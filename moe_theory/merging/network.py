@@ -56,7 +56,7 @@ def draw(key: Key[Array, ""], dims: Dims) -> NetworkWeights:
     variances = [4 / dims.width] * dims.num_hidden + [2 / dims.width]
     halves = []
     for key, shape, variance in zip(keys, itertools.pairwise(sizes), variances, strict=True):
-        normals = jax.random.normal(key, shape, dtype)  # (inputs, units), so that an expert's draws are together
+        normals = jax.random.normal(key, shape, dtype)  # (inputs, units): padding inputs keeps each input's draws
         halves.append(stored(math.sqrt(variance) * normals).T)
     first, *between, last = halves
     between = (jax.scipy.linalg.block_diag(layer, layer) for layer in between)

@@ -22,13 +22,14 @@ REAL = re.compile(r"-?\d+\.\d+")
 
 
 def written(figure: "Figure", metadata: dict[str, str | None]) -> str:
+    """Return a figure as SVG, whose points have `PLACES` decimal places."""
     document = io.BytesIO()
     figure.savefig(document, format="svg", backend=f"module://{__name__}", metadata=metadata, transparent=True)
     text = CONTROL.sub("\N{REPLACEMENT CHARACTER}", document.getvalue().decode())
     return PATH.sub(lambda path: REAL.sub(_rounded, path[0]), text.replace("'DejaVu Sans'", FONTS))
 
 
-class Renderer(RendererSVG):
+class Renderer(RendererSVG):  # draws formulas as paths with a title, which screen readers read
     def draw_text(
         self, gc: Any, x: float, y: float, s: str, prop: Any, angle: float, ismath: Any = False, mtext: Any = None
     ) -> None:

@@ -57,6 +57,8 @@ class Scripts(NamedTuple):
 
 
 def _raised(sign: str, table: dict[int, int]) -> Callable[[str], str]:
+    """Return a function that writes words with the letters of `table`, or after the sign if a letter is missing."""
+
     def script(words: str) -> str:
         if all(ord(letter) in table for letter in words):
             return words.translate(table)
@@ -100,16 +102,17 @@ def _typeset(words: str, scripts: Scripts, escape: Callable[[str], str] = str) -
 
 
 def _formulas(words: str, scripts: Scripts, escape: Callable[[str], str]) -> str:
-    words = _NAME.sub(lambda found: GREEK[str(found[1])] + ("\u0304" if found[2] else ""), words)
-    for sign, same in _SIGNS:
-        words = re.sub(sign, same, words)
+    # A name that ends in -bar gets a bar above its letter.
+    words = _NAME.sub(lambda match: GREEK[str(match[1])] + ("\u0304" if match[2] else ""), words)
+    for pattern, sign in _SIGNS:
+        words = re.sub(pattern, sign, words)
     words = _ROOT.sub(_root_sign, words)
     return _scripted(words, scripts, escape)
 
 
 def _root_sign(match: re.Match[str]) -> str:
-    bare = match[1][1:-1]
-    return "√" + (bare if bare.isalnum() else match[1])
+    inside = match[1][1:-1]
+    return "√" + (inside if inside.isalnum() else match[1])
 
 
 def _scripted(words: str, scripts: Scripts, escape: Callable[[str], str]) -> str:
@@ -121,8 +124,8 @@ def _scripted(words: str, scripts: Scripts, escape: Callable[[str], str]) -> str
             inner = inner[1:-1]
         inner = re.sub(r"^([A-Za-z])(\d)$", r"\1_\2", inner)
         inner = _scripted(re.sub(r"^-|(?<=[\w)])-", "−", inner), scripts, escape)
-        raised = scripts.below if match["base"] else scripts.above
-        parts += [escape(words[end : match.start()]), match["base"] or "", raised(inner)]
+        script = scripts.below if match["base"] else scripts.above
+        parts += [escape(words[end : match.start()]), match["base"] or "", script(inner)]
         end = match.end()
     return "".join([*parts, escape(words[end:])])
 
@@ -181,10 +184,12 @@ def _line(element: "Element") -> str:
 
 
 def _tight(words: str) -> str:
+    """Return words without spaces around signs, as in an index."""
     return re.sub(r"\s*([^\w\s,])\s*", r"\1", words.strip())
 
 
 def _held(words: str) -> str:
+    """Return words in parentheses, unless they are one number or letter with its scripts."""
     words = words.strip()
     if re.fullmatch(r"(?:\d+|[^\W\d_])[\u0300-\u036f₀-ₜ⁰-ⁿ²³¹]*", words):
         return words
