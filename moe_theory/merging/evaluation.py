@@ -75,7 +75,7 @@ def evaluate(
     seed: int = 0,
     make_params: Callable[..., Params] = Params,
 ) -> "xr.Dataset":
-    """Return mean accuracies over seeds, and median costs over repetitions, of methods and policies by `MIXES`."""
+    """Return mean accuracies (over seeds) under each of `MIXES`, and median costs (over repetitions), by approach."""
     import xarray as xr  # takes half a second to import
 
     num_experts = merge.num_experts_of(deployment.model)
@@ -84,7 +84,7 @@ def evaluate(
     reward = of_model(deployment.model, data, num_tasks, slot_size)  # one reward for all, so that they share programs
     sizes = {"num_experts": num_experts, "max_active": num_experts, "slot_size": slot_size}
     root = root_key(seed)
-    answers = {}  # mix -> approach (a method or policy) -> accuracy and late accuracy, each by seed
+    answers = {}  # mix -> approach (a method, a policy or `BEST`) -> accuracy and late accuracy, each by seed
     for mix, overrides in MIXES.items():
 
         def run(name: str, overrides: Mapping[str, float] = overrides) -> SlotAccuracy:
@@ -185,7 +185,7 @@ def best_accuracies(
     candidates, accuracies_by_task = _candidates(model, on_device, key, mixes.shape[-1])
 
     def ascend(mix: Float[Array, " V"]) -> Float[Array, ""]:
-        return _ascend(model, on_device, candidates, values=accuracies_by_task @ mix, mix=mix)
+        return _ascend(model, on_device, candidates, accuracies_by_task @ mix, mix)
 
     optima = on_all_cores(ascend, list(jnp.asarray(distinct)))
     return np.asarray(optima, np.float64)[places].reshape(mixes.shape[:2])
@@ -247,7 +247,7 @@ def _costs(
     repeats: int,
     seed: int,
 ) -> dict[str, tuple[str, Sequence[float]]]:
-    """Return medians over repetitions by approach. A policy costs as much as one merged expert."""
+    """Return medians over repetitions by approach. A policy, or `BEST`, costs as much as one merged expert."""
     batch = costs.drawn_batch(data, slot_size, seed)
     timer = costs.Timer(methods, deployment, batch.inputs, batch.tasks)
     with costs.on_one_core():
@@ -337,12 +337,11 @@ def _serve_cell(
     keys = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(root_key(seed), jnp.arange(first, first + count))
     data = examples(setting, VALIDATION)
     loaded = METHODS[cell.name].prepare(_deployment(setting))
-    accuracies_by_stream = [
+    shares_right = [
         serve_slots(cell.name, loaded, data, mixes=jnp.asarray(mix[None]), slot_size=slot_size, key=key)[0]
         for key, mix in zip(keys, mixes, strict=True)
     ]
-    shares_right = np.stack(accuracies_by_stream, axis=-1)
-    records = SlotAccuracy(shares_right, np.moveaxis(mixes, 0, -1))  # pyright: ignore[reportArgumentType]
+    records = SlotAccuracy(np.stack(shares_right, axis=-1), np.moveaxis(mixes, 0, -1))  # pyright: ignore[reportArgumentType]
     rounds = cell.rounds[-mixes.shape[1] :]
     return Run(cell.params, rounds, replicates=np.arange(first, first + count), state=None, records=records)
 

@@ -118,8 +118,8 @@ def best(
 ) -> tuple[Int[Array, ""], Float[Array, ""], NormSearch]:
     """Return the wanted candidate with the highest value + gamma sqrt(g' Z^-1 g / w).
 
-    Ties go to the first. Candidates are measured in turn, the most promising first, until one exceeds the bounds of all
-    others. Up to rounding the choice is the same as if all were measured.
+    Ties go to the first. Candidates are measured in turn, the most promising first (by `upper_bounds`, then by
+    `closer_bound`), until one exceeds the bounds of all others. Up to rounding the choice is as if all were measured.
     """
     exploration = jnp.asarray(params.exploration, values.dtype)
 
@@ -133,8 +133,6 @@ def best(
     measure = form.measure
 
     def tighten_bounds(norms: Float[Array, " C"], is_tight: Bool[Array, " C"], judged: NormCache) -> tuple[Array, ...]:
-        """Give the leader its `closer_bound`, and then each new leader, until the leader has such a bound or a norm."""
-
         def tighten_leader(carry: tuple[Array, ...]) -> tuple[Array, ...]:
             leader, norms, is_tight = carry
             bound = closer_bound(_row(judged, leader), _row(factors, leader), params)
