@@ -279,7 +279,7 @@ def _step_programs(methods: tuple[str, ...], setting: Recipe, batch_size: int) -
 def _with_norms(model: Model, norms: list[Norm]) -> Model:
     """Return the model with these norms: the head's, then those of each layer's attention and experts."""
     triples = zip(model.layers, norms[1::2], norms[2::2], strict=True)
-    layers = tuple(layer._replace(attention_norm=before, experts_norm=after) for layer, before, after in triples)
+    layers = tuple(layer._replace(attention_norm=first, experts_norm=second) for layer, first, second in triples)
     return model._replace(head_norm=norms[0], layers=layers)
 
 

@@ -272,9 +272,9 @@ def _testbed(name: str, setting: Recipe, mix: Overrides, more_cells: tuple[str, 
 CONFLICTING = Recipe()  # two label maps
 AGREEING = Recipe(num_tasks=4, num_experts=4)  # one label map
 TESTBEDS = {
-    "fixed": _testbed("testbed", CONFLICTING, {"mix_drift": 0.0}, (*LEARN_NOTHING, MONITORED)),
+    "fixed": _testbed("testbed", CONFLICTING, {"mix_drift": 0.0}, more_cells=(*LEARN_NOTHING, MONITORED)),
     "dynamic": _testbed(
-        "testbed-drifting", CONFLICTING, {"mix_drift": 1.0}, (*BESIDE_TABLE_2, policies.UNIFORM, MONITORED)
+        "testbed-drifting", CONFLICTING, {"mix_drift": 1.0}, more_cells=(*BESIDE_TABLE_2, policies.UNIFORM, MONITORED)
     ),
     "agreeing": _testbed("testbed-agreeing", AGREEING, {"mix_drift": 1.0}),
     "agreeing-fixed": _testbed("testbed-agreeing-fixed", AGREEING, {"mix_drift": 0.0}),
@@ -283,7 +283,9 @@ TESTBEDS = {
 # Costs of one layer, as wide as the paper's, with 8 experts.
 LAYER = Recipe(width=768, hidden=3072, num_heads=12, num_layers=1)
 TIMED = (
-    *(f"token-top-1-{build}" for build in ("capacity", "dense", "ragged")),
+    "token-top-1-capacity",
+    "token-top-1-dense",
+    "token-top-1-ragged",
     "token-top-2-capacity",
     "token-top-3-capacity",
     "smear-example-linear",

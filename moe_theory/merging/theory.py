@@ -264,5 +264,5 @@ def neural_tangent_kernel(
         slopes = 1 - angle / np.pi
         tangent = (tangent + covariance) * slopes
         covariance = norms * (np.sqrt(1 - cosine**2) + cosine * (np.pi - angle)) / np.pi
-    shared = 1.0 if mixes is None else np.asarray(mixes, float) @ np.asarray(mixes, float).T
-    return shared * (covariance + output_variance / 2 * tangent)
+    mix_products = 1.0 if mixes is None else np.asarray(mixes, float) @ np.asarray(mixes, float).T  # <psi, psi'>
+    return mix_products * (covariance + output_variance / 2 * tangent)

@@ -215,6 +215,7 @@ def _halves(
     uniform: Float[Array, ""],
     params: Params,
 ) -> tuple[Float[Array, "2 K"], Float[Array, "2 K"], Int[Array, ""]]:
+    """Return the lower and the upper corners of both halves of a box, and the dimension that was halved."""
     num_experts = jnp.asarray(params.num_experts, jnp.int32)
     is_effective = jnp.asarray(params.split_rule) == EFFECTIVE_SPLIT
     random_dimension = jnp.minimum(jnp.floor(uniform * num_experts).astype(jnp.int32), num_experts - 1)

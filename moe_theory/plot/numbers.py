@@ -30,7 +30,8 @@ def over(function: Callable[..., Values], inner: Values | None = None, /, **axes
     """Return the results of `function` over the `axes` as a dataset, with NaN for missing names.
 
     Args:
-        function: takes a value of each axis, and returns numbers by name, or arrays along the last of `inner` axes.
+        function: takes a value of each axis by position, and returns numbers or arrays by name.
+        inner: values on the axes of these arrays, by axis. An array with fewer axes has the last of them.
     """
     inner = inner or {}
     results = [function(*place) for place in itertools.product(*axes.values())]
@@ -38,8 +39,7 @@ def over(function: Callable[..., Values], inner: Values | None = None, /, **axes
     variables = {}
     for name in dict.fromkeys(itertools.chain(*results)):
         inner_shape = next(np.shape(result[name]) for result in results if name in result)
-        absent = np.full(inner_shape, np.nan)
-        values = np.array([result.get(name, absent) for result in results])
+        values = np.array([result.get(name, np.full(inner_shape, np.nan)) for result in results])
         inner_axes = list(inner)[len(inner) - len(inner_shape) :]
         variables[name] = ([*axes, *inner_axes], values.reshape(*shape, *inner_shape))
     labels = {name: (name, np.asarray(values)) for name, values in {**axes, **inner}.items()}

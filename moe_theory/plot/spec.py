@@ -83,7 +83,7 @@ class FigureSpec:
     dims: Any = None  # static sizes, if experts can be chosen
     claims: tuple[str, ...] = ()  # globs over the ids of related claims
 
-    def takes(self, option: str) -> bool:
+    def takes(self, option: str) -> bool:  # "rounds" or "experts"
         return getattr(self, option) not in (None, ())
 
     def compute(self, setup: Setup) -> "xr.Dataset":
@@ -178,7 +178,7 @@ def figures(*specs: FigureSpec) -> dict[str, FigureSpec]:
     return {spec.name: spec for spec in specs}
 
 
-class Curves(NamedTuple):
+class Curves(NamedTuple):  # in a panel of the overview
     x: Float[np.ndarray, " R"]
     mean: Float[np.ndarray, " R"]  # measured mean
     low: Float[np.ndarray, " R"]  # 10 % quantile of replicates, NaN if there is no band
@@ -188,7 +188,7 @@ class Curves(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class Panel:
+class Panel:  # of the overview: what was measured, against a printed and a corrected claim
     title: str
     note: str  # a sentence for the caption
     printed: str  # id of the printed claim

@@ -47,12 +47,12 @@ class FigureCanvas(FigureCanvasSVG):
 
     def print_svg(self, filename: Any, *, metadata: Any = None, **options: Any) -> None:
         del options
-        dots = self.figure.dpi
+        image_dpi = self.figure.dpi
         self.figure.dpi = POINTS
         width, height = self.figure.get_size_inches()
         document = codecs.getwriter("utf-8")(filename)
-        letters = Renderer(POINTS * width, POINTS * height, document, image_dpi=round(dots), metadata=metadata)
-        renderer = MixedModeRenderer(self.figure, width, height, dots, letters)
+        vector = Renderer(POINTS * width, POINTS * height, document, image_dpi=round(image_dpi), metadata=metadata)
+        renderer = MixedModeRenderer(self.figure, width, height, image_dpi, vector)
         self.figure.draw(renderer)  # pyright: ignore[reportArgumentType] - it has what a renderer has
         renderer.finalize()
 

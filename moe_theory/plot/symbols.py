@@ -21,7 +21,7 @@ BELOW = str.maketrans("0123456789+-−=()aehijklmnoprstuvxβγρφχ", "₀₁�
 ABOVE = str.maketrans(
     "0123456789+-−=()abcdefghijklmnoprstuvwxyzTβγδθφχ′*", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻᵀᵝᵞᵟᶿᵠᵡ′*"
 )
-# LaTeX formulas are between dollars. Program names such as num_experts and --set eta=1 are not formulas.
+# Code and LaTeX formulas, which are between dollars, and options such as --set eta=1. They are not ASCII mathematics.
 _CODE = re.compile(r"(`[^`]*`|\$[^$]+\$|--[a-z][^,;]*)")
 _NAME = re.compile(rf"(?<![A-Za-z0-9.`])(?<![A-Za-z]{{2}}_)({'|'.join(GREEK)})(-bar)?(?![A-Za-z=])")
 _SIGNS = (
@@ -30,18 +30,18 @@ _SIGNS = (
     (r"!=", "≠"),
     (r"->", "→"),
     (r"\+-", "±"),
-    (r"(?<![\w.])1e(-?)\+?0*([1-9]\d*)\b", r"10^\1\2"),
-    (r"<(\w[^<>]*, [^<>]*\w)>", r"⟨\1⟩"),
-    (r"(?<=[\w)\]|'}]) - (?=[\w(\[|√])", " − "),
-    (r"(?<=\()-(?=[\wα-ω])", "−"),
-    (r"(?<![^\s\[/])-(?=\.?\d)", "−"),
-    (r"(?<![\w.)\]}])\.(?=\d)", "0."),
-    (r"(?<=\d) ?%", "\u00a0%"),
-    (r"\b([Tt])([12])\b", r"\1_\2"),
+    (r"(?<![\w.])1e(-?)\+?0*([1-9]\d*)\b", r"10^\1\2"),  # 1e-06
+    (r"<(\w[^<>]*, [^<>]*\w)>", r"⟨\1⟩"),  # <x, y>
+    (r"(?<=[\w)\]|'}]) - (?=[\w(\[|√])", " − "),  # a - b
+    (r"(?<=\()-(?=[\wα-ω])", "−"),  # (-a
+    (r"(?<![^\s\[/])-(?=\.?\d)", "−"),  # -1
+    (r"(?<![\w.)\]}])\.(?=\d)", "0."),  # .5
+    (r"(?<=\d) ?%", "\u00a0%"),  # 5 %
+    (r"\b([Tt])([12])\b", r"\1_\2"),  # T1
 )
-_PAIR = r"\((?:[^()]|\([^()]*\))*\)"
+_PAIR = r"\((?:[^()]|\([^()]*\))*\)"  # parentheses around text with at most one level of parentheses
 _ROOT = re.compile(rf"\bsqrt({_PAIR})")
-_SCRIPT = re.compile(
+_SCRIPT = re.compile(  # a superscript after ^, or a letter and its subscript after _
     rf"(?:(?<=[\w)\]|'}}])\^|(?<![A-Za-z0-9_])(?P<base>[{LETTER}])_)"
     rf"(?P<script>\{{[^{{}}]*\}}|{_PAIR}|-?\d*\.?\d+|-?(?:th|[{LETTER}](?:_?\d)?(?![{LETTER}])))"
 )

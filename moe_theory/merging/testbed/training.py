@@ -104,7 +104,7 @@ def draw_batch(key: Key[Array, ""], data: Examples, num_tasks: int, num_groups: 
     task_key, input_key = jax.random.split(key)
     groups = jnp.arange(size, dtype=jnp.int32) // (size // num_groups)
     tasks_in_group = (num_tasks - 1 - groups) // num_groups + 1  # of each example's group
-    turns = jax.random.randint(task_key, (size,), 0, tasks_in_group, jnp.int32)
+    turns = jax.random.randint(task_key, (size,), 0, tasks_in_group, jnp.int32)  # place among the group's tasks
     per_task = data.labels.shape[0] // num_tasks
     places = jax.random.randint(input_key, (size,), 0, per_task, jnp.int32)
     indices = (groups + turns * num_groups) * per_task + places
@@ -114,6 +114,7 @@ def draw_batch(key: Key[Array, ""], data: Examples, num_tasks: int, num_groups: 
 def _phase(
     name: str, key: Key[Array, ""], setting: Recipe, model: Model, data: Examples, num_groups: int, progress: Progress
 ) -> Model:
+    """Train a model in the phase "dense" or "experts"."""
     num_steps = setting.dense_steps if name == "dense" else setting.expert_steps
     if num_steps == 0:
         return model
