@@ -44,7 +44,7 @@ class Info(NamedTuple):
     num_active: Int[Array, ""]  # N_t, leaves that meet the simplex
     num_leaves: Int[Array, ""]  # all leaves
     discretization: Float[Array, ""]  # nu_1 rho^(h_t)
-    cumulative_discretization: Float[Array, ""]
+    cumulative_discretization: Float[Array, ""]  # its sum so far
     left_out: Int[Array, ""]  # splits without room. If there are any, no bound on the tree applies to this run
 
 
@@ -67,8 +67,8 @@ def one_rule(dims: Dims, selection: str) -> System:
 def peaked_value(points: Float[Array, "*n K"], num_experts: Int[Scalar, ""]) -> Float[Array, "*n"]:
     """Return 1 - max_k |x_k - c_k| with c_k proportional to k, the reward of the rule "optimistic"."""
     index = jnp.arange(points.shape[-1])
-    centre = jnp.where(index < num_experts, index + 1, 0).astype(points.dtype)
-    return 1 - jnp.max(jnp.abs(points - centre / jnp.sum(centre)), axis=-1)
+    ranks = jnp.where(index < num_experts, index + 1, 0).astype(points.dtype)
+    return 1 - jnp.max(jnp.abs(points - ranks / jnp.sum(ranks)), axis=-1)
 
 
 def select_leaf(key: Key[Array, ""], tree: trees.Tree, params: Params, rule: Int[Scalar, ""]) -> Int[Array, ""]:
@@ -107,4 +107,5 @@ def _slot(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Inf
         cumulative_discretization=total,
         left_out=tree.left_out,
     )
-    return state._replace(tree=tree, discretization=total, rest=rest, round=state.round + 1), info
+    state = state._replace(tree=tree, discretization=total, rest=rest, round=state.round + 1)
+    return state, info

@@ -10,7 +10,7 @@ from moe_theory.plot.document import Document
 if TYPE_CHECKING:
     from moe_theory.merging.online import Stream
 
-ALL = "all"  # policies
+ALL = "all"  # the value of --policy that means all policies
 
 PolicyName = Annotated[
     str,
@@ -74,8 +74,7 @@ def merge(
     names = None if policy == ALL else list(dict.fromkeys((policy, policies.AVERAGE)))  # each once
     by_policy = compare(open_stream, names, num_slots=slots, seed=seed)
     if policy == ALL:
-        return report.document(
-            by_policy, {"policies": [summary._asdict() for summary in report.summarized(by_policy)]}, folder
-        )
+        summaries = [summary._asdict() for summary in report.summarized(by_policy)]
+        return report.document(by_policy, {"policies": summaries}, folder)
     body = {"policy": policy, **report.served(by_policy[policy], by_policy[policies.AVERAGE])}
     return report.document(by_policy, body, folder)

@@ -61,7 +61,7 @@ FINEST = 2**20  # largest number of parts into which `cyclic_leaves` cuts a side
 Ratio = Annotated[float, Within(0, 1, open_low=True, open_high=True)]
 Experts = Annotated[int, Whole(2)]
 
-NEGLIGIBLE = 1e-15  # relative to the sum
+NEGLIGIBLE = 1e-15  # a part below this share of a sum is left out
 
 
 @checked
@@ -127,14 +127,14 @@ def leaf_bound(num_rounds: Size, params: Params) -> int:
 
     Source: replaces Lemma 1, Eq. (5).
     """
-    splits = 0
+    num_splits = 0
     rounds_left = num_rounds
     for depth, time in enumerate(split_times(num_rounds, params)):
-        cost = _least_pulls(float(time), depth, params)
-        num_splits = min(2**depth, rounds_left // cost)
-        splits = splits + num_splits
-        rounds_left = rounds_left - num_splits * cost
-    return 1 + splits
+        num_pulls = _least_pulls(float(time), depth, params)  # m_h
+        splits_at_depth = min(2**depth, rounds_left // num_pulls)
+        num_splits += splits_at_depth
+        rounds_left -= splits_at_depth * num_pulls
+    return 1 + num_splits
 
 
 @checked
@@ -156,15 +156,15 @@ def discretization_bound(num_rounds: Size, params: Params, is_cyclic: Switch = F
     total = 0.0
     rounds_left = num_rounds
     depth = 0
-    nodes = 1
+    num_leaves = 1  # at most, at this depth
     while rounds_left > 0:
         if is_cyclic:
-            nodes = cyclic_leaves(int(params.num_experts), depth)
-        num_pulls = min(rounds_left, nodes * _least_pulls(float(num_rounds), depth, params))
+            num_leaves = cyclic_leaves(int(params.num_experts), depth)
+        num_pulls = min(rounds_left, num_leaves * _least_pulls(float(num_rounds), depth, params))
         total += num_pulls * float(params.smoothness_ratio) ** depth
-        rounds_left = rounds_left - num_pulls
-        depth = depth + 1
-        nodes = 2 * nodes
+        rounds_left -= num_pulls
+        depth += 1
+        num_leaves *= 2
     return float(params.smoothness * total)
 
 
@@ -245,9 +245,9 @@ def cyclic_leaves(num_experts: Experts, depth: SizeOrZero) -> int:
         raise InvalidValueError(
             f"depth={depth} gives too many boxes to count, with sides below 2^-20. Lower depth.", argument="depth"
         )
-    counts = [1] + [0] * side  # number of ways to reach a sum of beginnings, up to M
+    counts = [1] + [0] * side  # number of ways to reach each sum of beginnings, from 0 to M
     for dimension in range(num_experts):
-        step = 1 if dimension < extra else 2
+        step = 1 if dimension < extra else 2  # between beginnings
         counts = _with_one_more_side(counts, step, side // step)
     smallest_sum = side - extra - 2 * (num_experts - extra)
     return sum(counts[max(0, smallest_sum) :])
@@ -338,6 +338,7 @@ def _first_split(last: int, depth: int, num_rounds: int, params: Params) -> int 
         return last + 1
     if not is_reached(num_rounds):
         return None
+    # s - last - tau_h(s) is convex in s, so it changes its sign once between last + 1 and T.
     return bisect.bisect_left(range(num_rounds + 1), True, last + 2, num_rounds, key=is_reached)
 
 
@@ -348,8 +349,8 @@ def _least_pulls(time: float, depth: int, params: Params) -> int:
 
 def _with_one_more_side(counts: list[int], step: int, number: int) -> list[int]:
     """Count the ways to reach a sum with one more beginning in {0, step, ..., (number - 1) step}."""
-    longer = list(counts)
-    for place in range(step, len(counts)):
-        longer[place] += longer[place - step]
-    reach = number * step
-    return [value - (longer[place - reach] if place >= reach else 0) for place, value in enumerate(longer)]
+    unlimited = list(counts)  # with a beginning in {0, step, ...}
+    for total in range(step, len(counts)):
+        unlimited[total] += unlimited[total - step]
+    too_far = [0] * (number * step) + unlimited  # with a beginning in {number step, (number + 1) step, ...}
+    return [count - excluded for count, excluded in zip(unlimited, too_far, strict=False)]

@@ -1,6 +1,6 @@
 """The paper's evaluation: accuracy, latency and memory of every method and policy on a trained MoE.
 
-All serve slots from the validation split with the same mixes, which are fixed or drift.
+Methods and policies serve slots from the validation split. All have the same mixes, which are fixed or drift.
 
 Source: Tables I and II and Fig. 3 to 5 of `merging`.
 """
@@ -53,9 +53,9 @@ POLICIES: Mapping[str, tuple[str, Mapping[str, float]]] = {
 MIXES: Mapping[str, Mapping[str, float]] = {"fixed": {}, "drifting": {"mix_drift": 1.0}}
 STATIC_SLOTS = 40  # slots of each seed that are served by methods that learn nothing online
 SEARCHED = 512  # random weights from which the search for the best merge starts
-ASCENT_STEPS = 80
-ASCENT_RATE = 0.1
-REFERENCES = 4  # slots of each seed whose best merge is searched
+ASCENT_STEPS = 80  # of this search
+ASCENT_RATE = 0.1  # of Adam, on the logits of the weights
+REFERENCES = 4  # slots of each seed for which the best merge is searched
 
 
 class SlotAccuracy(NamedTuple):
@@ -75,28 +75,27 @@ def evaluate(
     seed: int = 0,
     make_params: Callable[..., Params] = Params,
 ) -> "xr.Dataset":
-    """Return means over seeds and medians over repetitions of every method and policy, under each of `MIXES`."""
+    """Return mean accuracies (over seeds) under each of `MIXES`, and median costs (over repetitions), by approach."""
     import xarray as xr  # takes half a second to import
 
     num_experts = merge.num_experts_of(deployment.model)
     num_tasks = int(np.max(data.tasks)) + 1
-    dims = Dims(num_experts, num_tasks, max_rounds=num_slots)
+    dims = Dims(max_experts=num_experts, num_tasks=num_tasks, max_rounds=num_slots)
     reward = of_model(deployment.model, data, num_tasks, slot_size)  # one reward for all, so that they share programs
     sizes = {"num_experts": num_experts, "max_active": num_experts, "slot_size": slot_size}
     root = root_key(seed)
-    answers = {}
+    answers = {}  # mix -> approach (a method, a policy or `BEST`) -> accuracy and late accuracy, each by seed
     for mix, overrides in MIXES.items():
 
         def run(name: str, overrides: Mapping[str, float] = overrides) -> SlotAccuracy:
             policy, options = POLICIES[name]
             params = make_params(**{**sizes, **overrides, **options})
-            served = system(dims, reward, policy)
-            _, answered = simulate_batch(served, root, seeds, params, num_slots, observe=observe)
-            return answered
+            _, records = simulate_batch(system(dims, reward, policy), root, seeds, params, num_slots, observe=observe)
+            return records
 
         runs = dict(zip(chosen_policies, on_all_cores(run, chosen_policies), strict=True))  # all serve the same mixes
         answers[mix] = _answers(deployment, data, methods, runs=runs, slot_size=slot_size, root=root)
-    approaches = list(answers[next(iter(MIXES))])
+    approaches = list(answers[next(iter(MIXES))])  # the same for all mixes
     rows = np.array([[answers[mix][name] for name in approaches] for mix in MIXES])  # (mix, approach, measure, seed)
     variables: dict[str, Any] = _costs(deployment, data, methods, approaches, slot_size, repeats=repeats, seed=seed)
     for place, name in enumerate(("accuracy", "late_accuracy")):
@@ -115,21 +114,23 @@ def _answers(
     slot_size: int,
     root: Key[Array, ""],
 ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Return the accuracy and late accuracy, each by seed, of all methods, of all policies, and of the best merge."""
     mixes_by_slot = next(iter(runs.values())).mix  # the same for all policies
     num_slots, _, seeds = mixes_by_slot.shape
-    late = num_late(num_slots)
+    num_late_slots = num_late(num_slots)
     policies_answers = {}
     for name, run in runs.items():
         slots = np.asarray(run.accuracy, np.float64)
-        policies_answers[name] = slots.mean(axis=0), slots[-late:].mean(axis=0)
+        policies_answers[name] = slots.mean(axis=0), slots[-num_late_slots:].mean(axis=0)
     places = np.unique(np.linspace(0, num_slots - 1, min(STATIC_SLOTS, num_slots)).astype(int))
     mixes = jnp.moveaxis(jnp.asarray(mixes_by_slot)[places], -1, 0)  # (seeds, slots, V)
-    is_late = places >= num_slots - late
+    is_late = places >= num_slots - num_late_slots
 
     def serve(name: str) -> Float[np.ndarray, "seeds slots"]:
         loaded = METHODS[name].prepare(deployment)
         return serve_slots(name, loaded, data, mixes=mixes, slot_size=slot_size, key=jax.random.fold_in(root, seeds))
 
+    # Builds with the same answers are computed once. `merged` has no weights of its own.
     sources = {name: METHODS[name].answers_like or name for name in methods if name != MERGED}
     computed = sorted(set(sources.values()))
     served = dict(zip(computed, on_all_cores(serve, computed), strict=True))
@@ -153,8 +154,8 @@ def serve_slots(
     """Return the accuracy of a method that learns nothing online. All methods receive the same requests."""
     flat = mixes.reshape(-1, mixes.shape[-1])
     keys = jax.random.split(key, len(flat))
-    served = _serve_all(METHODS[name].serve, loaded, jax.tree.map(jnp.asarray, data), keys, flat, slot_size)
-    return np.asarray(served, np.float64).reshape(mixes.shape[:2])
+    shares_right = _serve_all(METHODS[name].serve, loaded, jax.tree.map(jnp.asarray, data), keys, flat, slot_size)
+    return np.asarray(shares_right, np.float64).reshape(mixes.shape[:2])
 
 
 @functools.partial(programs.jit, static_argnums=(0, 5))
@@ -179,39 +180,47 @@ def best_accuracies(
     which the search itself uses.
     """
     flat = np.asarray(mixes, np.float32).reshape(-1, mixes.shape[-1])
-    distinct, places = np.unique(flat, axis=0, return_inverse=True)  # all slots have the same fixed mix
-    arguments = model, jax.tree.map(jnp.asarray, data)
-    candidates, values = _candidates(*arguments, key, mixes.shape[-1])
-    optima = on_all_cores(lambda mix: _ascend(*arguments, candidates, values @ mix, mix), list(jnp.asarray(distinct)))
+    distinct, places = np.unique(flat, axis=0, return_inverse=True)  # without drift a seed has one mix
+    on_device = jax.tree.map(jnp.asarray, data)
+    candidates, accuracies_by_task = _candidates(model, on_device, key, mixes.shape[-1])
+
+    def ascend(mix: Float[Array, " V"]) -> Float[Array, ""]:
+        return _ascend(model, on_device, candidates, accuracies_by_task @ mix, mix)
+
+    optima = on_all_cores(ascend, list(jnp.asarray(distinct)))
     return np.asarray(optima, np.float64)[places].reshape(mixes.shape[:2])
 
 
 def _losses_and_accuracies(
     model: Model, data: Examples, weights: Float[Array, " K"], num_tasks: int
 ) -> tuple[Float[Array, " V"], Float[Array, " V"]]:
+    """Return each task's mean loss and accuracy. `data` has equally many inputs of each task, in order."""
     values = transformer.forward(merge.weighted(model, weights), jnp.asarray(data.inputs), merge.single)
     losses = optax.softmax_cross_entropy_with_integer_labels(values, data.labels)
     hits = (jnp.argmax(values, axis=-1) == data.labels).astype(values.dtype)
-    return tuple(jnp.mean(part.reshape(num_tasks, -1), axis=1) for part in (losses, hits))  # pyright: ignore[reportReturnType]
+    return jnp.mean(losses.reshape(num_tasks, -1), axis=1), jnp.mean(hits.reshape(num_tasks, -1), axis=1)
 
 
 @functools.partial(programs.jit, static_argnums=3)
 def _candidates(
     model: Model, data: Examples, key: Key[Array, ""], num_tasks: int
 ) -> tuple[Float[Array, "S K"], Float[Array, "S V"]]:
+    """Return Dirichlet weights, of which half are uniform and half favour few experts, and accuracies by task."""
     concentrations = jnp.repeat(jnp.asarray([0.3, 1.0], jnp.float32), SEARCHED // 2)
-    shape = SEARCHED, merge.num_experts_of(model)
+    shape = (SEARCHED, merge.num_experts_of(model))
     candidates = jax.nn.softmax(jax.random.loggamma(key, concentrations[:, None], shape, jnp.float32))
-    return candidates, jax.lax.map(
-        lambda weights: _losses_and_accuracies(model, data, weights, num_tasks)[1], candidates
-    )
+
+    def accuracies_of(weights: Float[Array, " K"]) -> Float[Array, " V"]:
+        return _losses_and_accuracies(model, data, weights, num_tasks)[1]
+
+    return candidates, jax.lax.map(accuracies_of, candidates)
 
 
 @programs.jit
 def _ascend(
     model: Model, data: Examples, candidates: Float[Array, "S K"], values: Float[Array, " S"], mix: Float[Array, " V"]
 ) -> Float[Array, ""]:
-    start = jnp.log(candidates[jnp.argmax(values)] + 1e-3)  # no log 0
+    start = jnp.log(candidates[jnp.argmax(values)] + 1e-3)  # finite where a weight is 0
     optimizer = optax.adam(ASCENT_RATE)
 
     def step(carried: tuple[Array, Any], _: None) -> tuple[tuple[Array, Any], Array]:
@@ -225,25 +234,25 @@ def _ascend(
         change, state = optimizer.update(gradient, state)
         return (optax.apply_updates(logits, change), state), value  # pyright: ignore[reportReturnType]
 
-    climbed = jax.lax.scan(step, (start, optimizer.init(start)), length=ASCENT_STEPS)[1]
-    return jnp.maximum(jnp.max(values), jnp.max(climbed))
+    _, values_on_the_way = jax.lax.scan(step, (start, optimizer.init(start)), length=ASCENT_STEPS)
+    return jnp.maximum(jnp.max(values), jnp.max(values_on_the_way))
 
 
 def _costs(
     deployment: Deployment,
     data: Examples,
     methods: Sequence[str],
-    rows: Sequence[str],
+    approaches: Sequence[str],
     slot_size: int,
     repeats: int,
     seed: int,
 ) -> dict[str, tuple[str, Sequence[float]]]:
-    """Return medians over repetitions by approach. An approach that is no method costs as much as one merged expert."""
+    """Return medians over repetitions by approach. A policy, or `BEST`, costs as much as one merged expert."""
     batch = costs.drawn_batch(data, slot_size, seed)
     timer = costs.Timer(methods, deployment, batch.inputs, batch.tasks)
     with costs.on_one_core():
         timed = timer.measure(repeats, seed, time.process_time)
-    sources = [row if row in timed else MERGED for row in rows]
+    sources = [name if name in timed else MERGED for name in approaches]
     medians: dict[str, tuple[str, Sequence[float]]] = {
         field: ("approach", [float(np.median(getattr(timed[name], field))) for name in sources])
         for field in costs.MethodCosts._fields
@@ -253,10 +262,10 @@ def _costs(
 
 
 def of_model(model: Model, data: Examples, num_tasks: int, max_slot_size: int = MAX_SLOT_SIZE) -> Reward:
-    """Return as a reward a trained MoE's accuracy, merged to one expert per layer, on each task's requests in a slot.
+    """Return a reward: the accuracy on each task's requests of a trained MoE, merged to one expert per layer.
 
-    `value` only uses the first input of each task, because its result is never read. The regret is NaN, and each call
-    returns a new system.
+    `value` only uses the first input of each task, because nothing here reads its result. The regret is NaN. Each call
+    returns another reward, for which `system` makes a new system.
 
     Args:
         data: in V equal parts, of which the v-th belongs to task v.
@@ -264,16 +273,17 @@ def of_model(model: Model, data: Examples, num_tasks: int, max_slot_size: int = 
     """
     num_experts = merge.num_experts_of(model)
     on_device = jax.tree.map(jnp.asarray, data)
-    first = len(data.labels) // num_tasks * np.arange(num_tasks)
-    valued = jax.tree.map(lambda leaf: leaf[first], on_device)
+    first_places = len(data.labels) // num_tasks * np.arange(num_tasks)
+    first_of_tasks = jax.tree.map(lambda leaf: leaf[first_places], on_device)
 
-    def answered(weights: Float[Array, " K"], inputs: Float[Array, "n s p"]) -> Float[Array, "n C"]:
+    def logits_of(weights: Float[Array, " K"], inputs: Float[Array, "n s p"]) -> Float[Array, "n C"]:
         served = merge.weighted(model, weights[:num_experts].astype(model.b_head.dtype))
         return transformer.forward(served, inputs, merge.single).astype(weights.dtype)
 
     def value(world: Tasks, weights: Float[Array, " K"]) -> Float[Array, " V"]:
         del world
-        return accuracies(answered(weights, valued.inputs), valued.labels, valued.tasks, num_tasks)[0]
+        inputs, labels, tasks = first_of_tasks
+        return accuracies(logits_of(weights, inputs), labels, tasks, num_tasks)[0]
 
     def serve(
         key: Key[Array, ""], world: Tasks, weights: Float[Array, " K"], mix: Float[Array, " V"], params: Params
@@ -281,40 +291,40 @@ def of_model(model: Model, data: Examples, num_tasks: int, max_slot_size: int = 
         del world
         slot = draw_slot(key, on_device, mix, max_slot_size)
         is_request = jnp.arange(max_slot_size, dtype=jnp.int32) < params.slot_size
-        kinds = jnp.where(is_request, slot.tasks, -1)
-        answers = answered(weights, jnp.asarray(slot.inputs))
-        return Feedback(*accuracies(answers, jnp.asarray(slot.labels), kinds, num_tasks))
+        tasks = jnp.where(is_request, slot.tasks, -1)  # -1 counts for no task
+        logits = logits_of(weights, jnp.asarray(slot.inputs))
+        return Feedback(*accuracies(logits, jnp.asarray(slot.labels), tasks, num_tasks))
 
     return Reward(draw=rewards.draw_tasks, mix=rewards.mix_of, value=value, serve=serve, best=None)
 
 
 def slot_accuracies(
-    dims: Dims, methods_of: Mapping[str, tuple[str, str]], slot_size: int, num_last: int, setting: Recipe
+    dims: Dims, policy_of: Mapping[str, tuple[str, str]], slot_size: int, num_last: int, setting: Recipe
 ) -> Measure:
-    """Return the experiment that measures accuracies of the trained model.
+    """Return a function that measures accuracies of the trained model.
 
     Cells are policies, and methods that learn nothing online. Replicates are streams of task mixes and requests, the
     same in all cells. One model, trained or read from the cache, serves them. Records are `SlotAccuracy`, for all slots
     of policies and for the last `num_last` of methods.
+
     Args:
-        methods_of: cell -> policy and monitor. Other cells are named after methods.
+        policy_of: cell -> policy and monitor. Other cells are named after methods.
     """
 
     def measure(cells: Sequence[Cell], first: int, count: int, seed: int) -> Runs:
         reward = _reward(setting, slot_size)
-        by_policy = [
-            dataclasses.replace(cell, system=system(dims, reward, *methods_of[cell.name]))
-            for cell in cells
-            if cell.name in methods_of
-        ]
-        any_policy = by_policy or [
-            dataclasses.replace(cells[0], system=system(dims, reward, "average"))
-        ]  # for the mixes
-        runs = dict(run_cells(any_policy, count, first=first, seed=seed))
+        policy_cells = []
+        for cell in cells:
+            if cell.name in policy_of:
+                policy, monitor = policy_of[cell.name]
+                policy_cells.append(dataclasses.replace(cell, system=system(dims, reward, policy, monitor)))
+        if not policy_cells:  # any policy gives the mixes for methods
+            policy_cells.append(dataclasses.replace(cells[0], system=system(dims, reward, policies.AVERAGE)))
+        runs = dict(run_cells(policy_cells, count, first=first, seed=seed))
         records = next(iter(runs.values())).records
         mixes = np.moveaxis(np.asarray(records.mix), -1, 0)[:, -num_last:]  # (B, num_last, V)
         for cell in cells:
-            if cell.name not in methods_of:
+            if cell.name not in policy_of:
                 runs[cell.name] = _serve_cell(cell, mixes, setting, slot_size, first=first, count=count, seed=seed)
         return {cell.name: runs[cell.name] for cell in cells}
 
@@ -327,13 +337,13 @@ def _serve_cell(
     keys = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(root_key(seed), jnp.arange(first, first + count))
     data = examples(setting, VALIDATION)
     loaded = METHODS[cell.name].prepare(_deployment(setting))
-    hits = [
+    shares_right = [
         serve_slots(cell.name, loaded, data, mixes=jnp.asarray(mix[None]), slot_size=slot_size, key=key)[0]
         for key, mix in zip(keys, mixes, strict=True)
     ]
-    records = SlotAccuracy(np.stack(hits, axis=-1), np.moveaxis(mixes, 0, -1))  # pyright: ignore[reportArgumentType]
+    records = SlotAccuracy(np.stack(shares_right, axis=-1), np.moveaxis(mixes, 0, -1))  # pyright: ignore[reportArgumentType]
     rounds = cell.rounds[-mixes.shape[1] :]
-    return Run(cell.params, rounds, np.arange(first, first + count), None, records)
+    return Run(cell.params, rounds, replicates=np.arange(first, first + count), state=None, records=records)
 
 
 _deployment = functools.cache(deployed)

@@ -36,7 +36,7 @@ TESTBED_TIER = "testbed"
 CLOCKS_TIER = "clocks"
 SMOOTHNESS_RATIOS = (0.3, 0.5, 0.7, 0.9)  # rho, in the paper's experiments
 RANDOM_LEAF = "uniform"
-RULES = ("deepest", "in-turn", RANDOM_LEAF)  # some of `adversary.SELECTIONS`
+RULES = ("deepest", "in-turn", RANDOM_LEAF)  # ways to pick leaves, some of `adversary.SELECTIONS`
 LARGE_CONSTANT = 30.0  # C of (2), besides 1
 CYCLIC = f"{RANDOM_LEAF}, cyclic splits"
 
@@ -48,12 +48,13 @@ def tree_cell(rule: str, ratio: float, constant: float = 1.0) -> str:
 def _trees(
     name: str, dims: Dims, rules: tuple[str, ...], constants: tuple[float, ...], record_every: int
 ) -> Experiment:
-    settings: dict[str, Overrides] = {
-        tree_cell(rule, ratio, constant): {"smoothness_ratio": ratio, "split_constant": constant, "confidence": 1.0}
-        for rule, ratio, constant in itertools.product(rules, SMOOTHNESS_RATIOS, constants)
-        if rule != RANDOM_LEAF or constant == constants[0]
-    }
-    systems = {cell: adversary.one_rule(dims, cell.split(",")[0]) for cell in settings}
+    settings: dict[str, Overrides] = {}
+    systems = {}
+    for rule, ratio, constant in itertools.product(rules, SMOOTHNESS_RATIOS, constants):
+        if rule != RANDOM_LEAF or constant == constants[0]:  # no claim needs random leaves with a second constant
+            cell = tree_cell(rule, ratio, constant)
+            settings[cell] = {"smoothness_ratio": ratio, "split_constant": constant, "confidence": 1.0}
+            systems[cell] = adversary.one_rule(dims, rule)
     if RANDOM_LEAF in rules:
         ratio = corrected.least_ratio(dims.max_experts)
         smoothness = corrected.least_smoothness(dims.max_experts, ratio).side
@@ -76,8 +77,8 @@ TREES = _trees("trees", Dims(max_rounds=1024, max_leaves=128), RULES, (1.0, LARG
 # Assumption 1 and the threshold (2) leave nu_1, C and delta open, besides rho.
 FREE_TREE = (Scale("smoothness", 0.1, 10.0), Scale("split_constant", 0.1, 30.0), Scale("confidence", 0.01, 1.0))
 BY_RATIO = tuple(f"rho = {ratio:g}" for ratio in SMOOTHNESS_RATIOS)  # labels
-TREES_BY_RATIO = Selection(TREES, cells=None, labels=BY_RATIO)  # all at once, with one component per rho
-GROWTH = dataclasses.replace(  # rates, which Student's t decides from this many replicates on
+TREES_BY_RATIO = Selection(TREES, cells=None, labels=BY_RATIO)  # all cells at once, for one number per rho
+GROWTH = dataclasses.replace(  # for growth rates, which Student's t decides from 256 replicates on
     _trees("growing-trees", Dims(max_rounds=4096, max_leaves=288), ("in-turn",), (1.0,), record_every=64),
     replicates=256,
 )
@@ -88,8 +89,8 @@ RECORD_EVERY = 32
 DIMS = Dims(max_experts=8, num_tasks=8, max_rounds=NUM_ROUNDS)
 REPLICATES = 128
 RIVALS = (policies.NUCB, policies.UNIFORM, policies.AVERAGE, policies.BEST_EXPERT, policies.MIX)
-FIXED = {"mix_drift": 0.0}
-DRIFTING = {"mix_drift": 1.5}
+FIXED = {"mix_drift": 0.0}  # overrides for a fixed task mix
+DRIFTING = {"mix_drift": 1.5}  # overrides for a drifting task mix
 
 
 class Record(NamedTuple):
@@ -115,18 +116,18 @@ def recorder(reward: str) -> Callable[[State, Info], Record]:
     def record(state: State, info: Info) -> Record:
         pick = info.pick
         zero = jnp.zeros_like(info.value)
-        learner = getattr(state.memory, "learner", state.memory)
-        is_neural = isinstance(learner, Learner)
         tree = getattr(state.memory, "tree", None)
-        gap = zero
-        depth = jnp.zeros_like(pick.depth)
+        best_gap = zero
+        best_depth = jnp.zeros_like(pick.depth)
         if tree is not None:
-            gap, depth = _best_leaf(family, state, info, tree)
+            best_gap, best_depth = _best_leaf(family, state, info, tree)
+        learner = getattr(state.memory, "learner", state.memory)  # NUCB's memory is a learner itself
         distance = zero
         log_determinant = zero
-        if is_neural:
-            parts = zip(learner.weights.layers, learner.start.layers, strict=True)
-            distance = jnp.sqrt(sum((jnp.sum(jnp.square(now - before)) for now, before in parts), jnp.zeros(())))
+        if isinstance(learner, Learner):
+            layers = zip(learner.weights.layers, learner.start.layers, strict=True)
+            squares = (jnp.sum(jnp.square(now - before)) for now, before in layers)
+            distance = jnp.sqrt(sum(squares, jnp.zeros(())))
             log_determinant = form.log_det(learner.certainty, Params())
         return Record(
             cumulative_regret=state.regret,
@@ -138,8 +139,8 @@ def recorder(reward: str) -> Callable[[State, Info], Record]:
             left_out=pick.left_out,
             distance=distance,
             log_determinant=log_determinant,
-            best_gap=gap,
-            best_depth=depth,
+            best_gap=best_gap,
+            best_depth=best_depth,
         )
 
     return record
@@ -148,22 +149,21 @@ def recorder(reward: str) -> Callable[[State, Info], Record]:
 def _best_leaf(family: Reward, state: State, info: Info, tree: Tree) -> tuple[Float[Array, ""], Int[Array, ""]]:
     """Return `Record.best_gap` and `best_depth`."""
     best = family.best(state.world, info.mix, Params()) if family.best else info.pick.weights
-    holds = tree.active & jnp.all((tree.lower <= best) & (best <= tree.upper), axis=1)
-    row = jnp.argmax(holds)
+    holds_best = tree.active & jnp.all((tree.lower <= best) & (best <= tree.upper), axis=1)
+    row = jnp.argmax(holds_best)
     value = jnp.sum(info.mix * family.value(state.world, tree.point[row]))
     return info.value + info.regret - value, tree.depth[row]
 
 
 def surface(name: str, reward: str, mix: Overrides) -> Experiment:
     """Return the experiment with Tanbr and every rival on one family of rewards, with a fixed or a drifting mix."""
-    built = {policy: system(DIMS, reward, policy) for policy in (policies.TANBR, *RIVALS)}
-    settings: dict[str, Overrides] = {policies.TANBR: {**mix}}
+    tanbr_cell: dict[str, Overrides] = {policies.TANBR: {**mix}}
     return Experiment(
         name=f"{name}-reward",
         dims=DIMS,
-        system=built[policies.TANBR],
-        systems={rival: built[rival] for rival in RIVALS},
-        cells=settings | {rival: {**RIVALS_FIXED, **mix} for rival in RIVALS},
+        system=system(DIMS, reward, policies.TANBR),
+        systems={rival: system(DIMS, reward, rival) for rival in RIVALS},
+        cells=tanbr_cell | {rival: {**RIVALS_FIXED, **mix} for rival in RIVALS},
         num_rounds=NUM_ROUNDS,
         record_every=RECORD_EVERY,
         observe=recorder(reward),
@@ -240,7 +240,7 @@ LAST_SLOTS = 128  # slots at the end of a run over which accuracies are averaged
 STREAMS = 64
 MONITORED = "tanbr, estimated mix"  # estimated by the paper's moving average of earlier slots
 TOLD_THE_MIX = (policies.TANBR, policies.NUCB, policies.MIX, policies.UNIFORM)
-TESTBED_POLICIES = {name: (name, monitor.ORACLE) for name in TOLD_THE_MIX}
+TESTBED_POLICIES = {name: (name, monitor.ORACLE) for name in TOLD_THE_MIX}  # cell -> policy and monitor
 TESTBED_POLICIES |= {MONITORED: (policies.TANBR, monitor.AVERAGE)}
 METHODS_OF_TABLE_2 = ("rl-dense", "token-top-1-dense", "smear-example-linear", "smear-token-linear")  # and NUCB
 FIXED_MERGES = ("average", "fisher", "regmean")
@@ -249,12 +249,12 @@ BESIDE_TABLE_2 = ("token-top-2-dense", "token-top-3-dense", "task-top-1-dense", 
 LEARN_NOTHING = (policies.MIX, policies.UNIFORM)
 
 
-def _testbed(name: str, setting: Recipe, mix: Overrides, beside: tuple[str, ...] = ()) -> Experiment:
-    number = setting.num_experts
-    dims = dataclasses.replace(LONG_DIMS, max_experts=number, num_tasks=setting.num_tasks, max_rounds=SLOTS)
-    cells = (policies.TANBR, policies.NUCB, *TESTBED_METHODS, *beside)
+def _testbed(name: str, setting: Recipe, mix: Overrides, more_cells: tuple[str, ...] = ()) -> Experiment:
+    num_experts = setting.num_experts
+    dims = dataclasses.replace(LONG_DIMS, max_experts=num_experts, num_tasks=setting.num_tasks, max_rounds=SLOTS)
+    cells = (policies.TANBR, policies.NUCB, *TESTBED_METHODS, *more_cells)
     tuned = policies.TUNED | {MONITORED: policies.TUNED[policies.TANBR]}
-    fixed = {**RIVALS_FIXED, **mix, "slot_size": SLOT_SIZE, "num_experts": number, "max_active": number}
+    fixed = {**RIVALS_FIXED, **mix, "slot_size": SLOT_SIZE, "num_experts": num_experts, "max_active": num_experts}
     return Experiment(
         name=name,
         dims=dims,
@@ -272,18 +272,20 @@ def _testbed(name: str, setting: Recipe, mix: Overrides, beside: tuple[str, ...]
 CONFLICTING = Recipe()  # two label maps
 AGREEING = Recipe(num_tasks=4, num_experts=4)  # one label map
 TESTBEDS = {
-    "fixed": _testbed("testbed", CONFLICTING, {"mix_drift": 0.0}, (*LEARN_NOTHING, MONITORED)),
+    "fixed": _testbed("testbed", CONFLICTING, {"mix_drift": 0.0}, more_cells=(*LEARN_NOTHING, MONITORED)),
     "dynamic": _testbed(
-        "testbed-drifting", CONFLICTING, {"mix_drift": 1.0}, (*BESIDE_TABLE_2, policies.UNIFORM, MONITORED)
+        "testbed-drifting", CONFLICTING, {"mix_drift": 1.0}, more_cells=(*BESIDE_TABLE_2, policies.UNIFORM, MONITORED)
     ),
     "agreeing": _testbed("testbed-agreeing", AGREEING, {"mix_drift": 1.0}),
     "agreeing-fixed": _testbed("testbed-agreeing-fixed", AGREEING, {"mix_drift": 0.0}),
 }
 
-# Clocks, on a layer as wide as the paper's with 8 experts.
+# Costs of one layer, as wide as the paper's, with 8 experts.
 LAYER = Recipe(width=768, hidden=3072, num_heads=12, num_layers=1)
 TIMED = (
-    *(f"token-top-1-{build}" for build in ("capacity", "dense", "ragged")),
+    "token-top-1-capacity",
+    "token-top-1-dense",
+    "token-top-1-ragged",
     "token-top-2-capacity",
     "token-top-3-capacity",
     "smear-example-linear",
@@ -318,9 +320,9 @@ def routed_cell(num_experts: int, form: str = uncertainty.DIAGONAL) -> str:
     return f"K = {num_experts}, {form} Z"
 
 
-ROUTED = {routed_cell(number): (number, uncertainty.DIAGONAL) for number in ROUTED_EXPERTS} | {
-    routed_cell(ROUTED_EXPERTS[-1], uncertainty.EXACT): (ROUTED_EXPERTS[-1], uncertainty.EXACT)
-}
+# Cell -> number of experts and form of Z.
+ROUTED = {routed_cell(number): (number, uncertainty.DIAGONAL) for number in ROUTED_EXPERTS}
+ROUTED[routed_cell(ROUTED_EXPERTS[-1], uncertainty.EXACT)] = (ROUTED_EXPERTS[-1], uncertainty.EXACT)
 ROUTING = Experiment(
     name="routing-times",
     dims=ROUTED_DIMS,
@@ -355,29 +357,31 @@ def recorded(run: Run, name: str) -> Float[np.ndarray, "R B"]:
 
 
 def candidates(run: Run) -> Float[np.ndarray, "R B"]:
-    """Return N_t, the number of active leaves from which slot t picks."""
-    after = recorded(run, "num_active")
-    return np.concatenate([np.ones_like(after[:1]), after[:-1]])
+    """Return N_t, the number of active leaves from which slot t picks, 1 in the first slot."""
+    after_slot = recorded(run, "num_active")
+    return np.concatenate([np.ones_like(after_slot[:1]), after_slot[:-1]])
 
 
 def worst_excess(runs: Runs, rule: str, name: str, bound: Callable[[int, Params], float]) -> Float[np.ndarray, "V B"]:
-    """Return by how much an observable exceeds its bound after T slots, by rho, at the worst T of `HORIZONS` and C."""
+    """Return by how much an observable exceeds its bound, by rho, at the worst T of `HORIZONS` and the worse C."""
 
     def worst(cell: str) -> np.ndarray:
         bounds = np.array([bound(slots, runs[cell].params) for slots in HORIZONS])
-        return excess(recorded(runs[cell], name)[np.array(HORIZONS) - 1], bounds[:, None]).max(axis=0)
+        values = recorded(runs[cell], name)[np.array(HORIZONS) - 1]  # every slot is recorded
+        return excess(values, bounds[:, None]).max(axis=0)
 
-    cells = [(tree_cell(rule, ratio), tree_cell(rule, ratio, LARGE_CONSTANT)) for ratio in SMOOTHNESS_RATIOS]
-    return np.stack([np.maximum(worst(small), worst(large)) for small, large in cells])
+    pairs = [(tree_cell(rule, ratio), tree_cell(rule, ratio, LARGE_CONSTANT)) for ratio in SMOOTHNESS_RATIOS]
+    return np.stack([np.maximum(worst(small), worst(large)) for small, large in pairs])
 
 
 def mean_value(run: Run, first: int, last: int) -> Float[np.ndarray, " B"]:
     """Return the mean of psi' f*(x) over slots `first` + 1 to `last`. Both must be recorded, or `first` is 0."""
-    places = np.searchsorted(run.rounds, [first, last])
-    assert run.rounds[places[1]] == last, "a slot that is recorded"
-    assert first in (0, run.rounds[places[0]]), "none, or a slot that is recorded"
-    total = recorded(run, "total_value")
-    return (total[places[1]] - (total[places[0]] if first else 0.0)) / (last - first)
+    first_place, last_place = np.searchsorted(run.rounds, [first, last])
+    assert run.rounds[last_place] == last, "slot `last` is not recorded"
+    assert first in (0, run.rounds[first_place]), "slot `first` is not recorded"
+    totals = recorded(run, "total_value")
+    total = totals[last_place] - totals[first_place] if first else totals[last_place]
+    return total / (last - first)
 
 
 def lead_over(run: Run, rival: Run) -> Float[np.ndarray, " B"]:
@@ -390,19 +394,22 @@ def final_accuracy(run: Run) -> Float[np.ndarray, " B"]:
 
 def is_cheaper(run: Run, method: str, rival: str, share: float, field: str = "serving") -> Bool[np.ndarray, " B"]:
     """Return whether a cost of a method is at most `share` of its rival's, by default seconds per batch."""
-    own_costs, rival_costs = (np.asarray(getattr(run.records[name], field)[0], np.float64) for name in (method, rival))
-    return own_costs <= share * rival_costs
+
+    def costs_of(name: str) -> Float[np.ndarray, " B"]:
+        return np.asarray(getattr(run.records[name], field)[0], np.float64)
+
+    return costs_of(method) <= share * costs_of(rival)
 
 
 def exponent_over_log(values: Float[np.ndarray, "V B"], slots: Sequence[int]) -> Float[np.ndarray, " B"]:
     """Return the least-squares exponent of values / log t over t."""
-    places = np.log(slots)
-    centred = places - places.mean()
-    return centred @ np.log(values / places[:, None]) / (centred @ centred)
+    logs = np.log(slots)
+    centred = logs - logs.mean()
+    return centred @ np.log(values / logs[:, None]) / (centred @ centred)
 
 
 def increases(values: Sequence[np.ndarray]) -> Bool[np.ndarray, "V B"]:
-    return np.stack([one < following for one, following in itertools.pairwise(values)])
+    return np.stack([value < following for value, following in itertools.pairwise(values)])
 
 
 CONFIDENCE = 0.2  # delta of Lemmas 3 and 4 and of Theorem 1, since the experiments' 1 would make them trivial

@@ -29,23 +29,25 @@ class Monitor(NamedTuple):
         [0.625, 0.375]
     """
 
-    begin: Callable[[Dims, Params], Any]
-    estimate: Callable[[Any, Float[Array, " V"]], Float[Array, " V"]]  # (state, the slot's true mix)
-    watch: Callable[[Any, Feedback, Params], Any]
+    begin: Callable[[Dims, Params], Any]  # the first state
+    estimate: Callable[[Any, Float[Array, " V"]], Float[Array, " V"]]  # (state, the slot's true mix): its estimate
+    watch: Callable[[Any, Feedback, Params], Any]  # (state, the slot's feedback, params): the next state
 
 
-def _average(state: Float[Array, " V"], feedback: Feedback, params: Params) -> Float[Array, " V"]:
+def _update_average(state: Float[Array, " V"], feedback: Feedback, params: Params) -> Float[Array, " V"]:
     counts = feedback.counts.astype(state.dtype)
     rate = jnp.asarray(params.monitor_rate, state.dtype)
     return (1 - rate) * state + rate * counts / jnp.sum(counts)
 
 
-# The monitors by name. They return the true mix, and a moving average of earlier slots.
+# The monitors by name. The oracle estimates the true mix, and the average the moving average of earlier slots.
 MONITORS: dict[str, Monitor] = {
-    ORACLE: Monitor(lambda dims, params: (), lambda state, mix: mix, lambda state, feedback, params: state),
+    ORACLE: Monitor(
+        begin=lambda dims, params: (), estimate=lambda state, mix: mix, watch=lambda state, feedback, params: state
+    ),
     AVERAGE: Monitor(
-        lambda dims, params: jnp.full((dims.num_tasks,), 1 / dims.num_tasks, jnp.result_type(float)),
-        lambda state, mix: state,
-        _average,
+        begin=lambda dims, params: jnp.full((dims.num_tasks,), 1 / dims.num_tasks, jnp.result_type(float)),
+        estimate=lambda state, mix: state,
+        watch=_update_average,
     ),
 }

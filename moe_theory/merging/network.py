@@ -11,6 +11,7 @@ learning_rate / w equals the paper's with eta = learning_rate / (n w).
 On the host `check_rewards` refuses rewards that are not finite. A compiled program counts them in `unusable`.
 """
 
+import itertools
 import math
 from typing import NamedTuple
 
@@ -27,7 +28,7 @@ from moe_theory.merging.rewards import Feedback
 
 
 class NetworkWeights(NamedTuple):
-    """Weights theta from the input on, of shapes (w, K), (w, w) if there are two hidden layers, and (V, w)."""
+    """Weights theta, from the input on. Shapes are (w, K), then (w, w) if there are two hidden layers, and (V, w)."""
 
     layers: tuple[Array, ...]
 
@@ -51,14 +52,15 @@ def draw(key: Key[Array, ""], dims: Dims) -> NetworkWeights:
     dtype = jnp.result_type(float)
     half = dims.width // 2
     keys = jax.random.split(key, dims.num_hidden + 1)
-    shapes = [(dims.max_experts, half), *[(half, half)] * (dims.num_hidden - 1), (half, dims.num_tasks)]
+    sizes = [dims.max_experts, *[half] * dims.num_hidden, dims.num_tasks]
     variances = [4 / dims.width] * dims.num_hidden + [2 / dims.width]
-    first, *between, last = (
-        stored(math.sqrt(variance) * jax.random.normal(key, shape, dtype)).T
-        for key, shape, variance in zip(keys, shapes, variances, strict=True)
-    )
-    both = (jax.scipy.linalg.block_diag(layer, layer) for layer in between)
-    return NetworkWeights((jnp.concatenate([first, first]), *both, jnp.concatenate([last, -last], axis=1)))
+    halves = []
+    for key, shape, variance in zip(keys, itertools.pairwise(sizes), variances, strict=True):
+        normals = jax.random.normal(key, shape, dtype)  # (inputs, units): padding inputs keeps each input's draws
+        halves.append(stored(math.sqrt(variance) * normals).T)
+    first, *between, last = halves
+    between = (jax.scipy.linalg.block_diag(layer, layer) for layer in between)
+    return NetworkWeights((jnp.concatenate([first, first]), *between, jnp.concatenate([last, -last], axis=1)))
 
 
 def outputs(weights: NetworkWeights, points: Float[Array, "C K"]) -> Float[Array, "C V"]:
@@ -71,18 +73,18 @@ def factors(
 ) -> tuple[Float[Array, " C"], Factors]:
     """Return psi' f(x, theta), and its gradient g(x, theta) as factors."""
     inputs, values = _forward(weights, points)
-    passed = math.sqrt(weights.layers[-1].shape[1]) * jnp.broadcast_to(mix, values.shape).astype(values.dtype)
-    outer = [passed]
+    delta = math.sqrt(weights.layers[-1].shape[1]) * jnp.broadcast_to(mix, values.shape).astype(values.dtype)
+    outer = [delta]  # from the last layer to the first
     for layer, activations in zip(reversed(weights.layers[1:]), reversed(inputs[1:]), strict=True):
-        passed = jnp.where(activations > 0, jnp.matmul(passed, layer, precision="highest"), 0)
-        outer.append(passed)
-    return jnp.sum(values * mix, axis=-1), Factors(tuple(reversed(outer)), tuple(inputs))
+        delta = jnp.where(activations > 0, jnp.matmul(delta, layer, precision="highest"), 0)
+        outer.append(delta)
+    return jnp.sum(values * mix, axis=-1), Factors(outer=tuple(reversed(outer)), inner=tuple(inputs))
 
 
 def gradient(factors: Factors) -> Float[Array, "C p"]:
     """Return the gradients as vectors, layer by layer in row-major order."""
-    parts = (outer[..., :, None] * inner[..., None, :] for outer, inner in zip(*factors, strict=True))
-    return jnp.concatenate([part.reshape(*part.shape[:-2], -1) for part in parts], axis=-1)
+    matrices = (outer[..., :, None] * inner[..., None, :] for outer, inner in zip(*factors, strict=True))
+    return jnp.concatenate([matrix.reshape(*matrix.shape[:-2], -1) for matrix in matrices], axis=-1)
 
 
 def layers(vector: Float[Array, " p"], like: Factors) -> tuple[Array, ...]:
@@ -115,6 +117,7 @@ def squared_length(factors: Factors) -> Float[Array, " C"]:
 
 
 def _forward(weights: NetworkWeights, points: Float[Array, "C K"]) -> tuple[list[Array], Float[Array, "C V"]]:
+    """Return the inputs a_{l-1} of each layer l, and the network's outputs."""
     inputs = [points]
     for layer in weights.layers[:-1]:
         inputs.append(jax.nn.relu(jnp.matmul(inputs[-1], layer.T, precision="highest")))
@@ -176,15 +179,15 @@ def loss_gradient(history: History, weights: NetworkWeights, start: NetworkWeigh
 
     first = jnp.zeros((), jnp.int32)
     total = jax.tree.map(jnp.zeros_like, weights)
-    if history.points.shape[0] == size:
+    if history.points.shape[0] == size:  # a single block
         total = add_block(first, total)
     else:
         total = lax.fori_loop(first, (history.num_arms + size - 1) // size, add_block, total)
     num_squares = jnp.maximum(jnp.sum(history.counts), 1)
 
-    def mean_of_layer(fit: Array, layer: Array, started: Array) -> Array:
+    def mean_of_layer(fit: Array, layer: Array, start_layer: Array) -> Array:
         regularization = jnp.asarray(params.regularization, layer.dtype)
-        return (fit + regularization * (layer - started)) / num_squares.astype(layer.dtype)
+        return (fit + regularization * (layer - start_layer)) / num_squares.astype(layer.dtype)
 
     return jax.tree.map(mean_of_layer, total, weights, start)
 
@@ -194,11 +197,11 @@ def descend(
 ) -> NetworkWeights:
     """Compute theta_t from theta_{t-1} with J gradient steps of size learning_rate / w on the mean loss."""
     dtype = weights.layers[0].dtype
-    size = jnp.asarray(params.learning_rate, dtype) / dims.width
+    step_size = jnp.asarray(params.learning_rate, dtype) / dims.width
 
     def step(_: Int[Array, ""], weights: NetworkWeights) -> NetworkWeights:
-        slope = loss_gradient(history, weights, start, params)
-        return jax.tree.map(lambda layer, part: layer - size * part, weights, slope)
+        slopes = loss_gradient(history, weights, start, params)
+        return jax.tree.map(lambda layer, slope: layer - step_size * slope, weights, slopes)
 
     return lax.fori_loop(0, dims.num_steps, step, weights)
 
@@ -216,7 +219,7 @@ def check_rewards(feedback: Feedback) -> None:
         raise InvalidValueError(
             f"counts={counts.tolist()} must be whole numbers of requests, at least 0 for each task.", argument="counts"
         )
-    for task in np.flatnonzero((counts > 0) & ~np.isfinite(rewards)):
+    for task in np.flatnonzero((counts > 0) & ~np.isfinite(rewards)):  # the first such task is named
         raise InvalidValueError(
             f"rewards[{task}]={rewards[task]} of {counts[task]} requests must be a finite number, or it would ruin the "
             f"network. Change the reward, or set counts[{task}] to 0 to leave the task out of this slot.",
@@ -227,15 +230,16 @@ def check_rewards(feedback: Feedback) -> None:
 def _squares_gradient(
     weights: NetworkWeights, points: Float[Array, "A K"], counts: Int[Array, "A V"], means: Float[Array, "A V"]
 ) -> NetworkWeights:
+    """Return the gradient of the sum of counts (f - means)^2 / 2 over some arms, which are the columns here."""
     inputs = [points.T]
     for layer in weights.layers[:-1]:
         inputs.append(jax.nn.relu(jnp.matmul(layer, inputs[-1], precision="highest")))
     root = math.sqrt(weights.layers[-1].shape[1])
     errors = root * jnp.matmul(weights.layers[-1], inputs[-1], precision="highest") - means.T
-    passed = root * counts.T.astype(errors.dtype) * errors
-    slopes = []
+    delta = root * counts.T.astype(errors.dtype) * errors
+    slopes = []  # from the last layer to the first
     for layer, activations in zip(reversed(weights.layers[1:]), reversed(inputs[1:]), strict=True):
-        slopes.append(jnp.matmul(passed, activations.T, precision="highest"))
-        passed = jnp.where(activations > 0, jnp.matmul(stored(layer.T), passed, precision="highest"), 0)
-    slopes.append(jnp.matmul(passed, points, precision="highest"))
+        slopes.append(jnp.matmul(delta, activations.T, precision="highest"))
+        delta = jnp.where(activations > 0, jnp.matmul(stored(layer.T), delta, precision="highest"), 0)
+    slopes.append(jnp.matmul(delta, points, precision="highest"))
     return NetworkWeights(tuple(reversed(slopes)))

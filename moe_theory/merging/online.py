@@ -73,9 +73,9 @@ class Row(NamedTuple):
     counts: Int[np.ndarray, " V"]
     reward: float  # mean over all requests of the slot
     mean_reward: float  # mean over all slots so far
-    num_candidates: int
-    depth: int
-    seconds: float  # seconds that the choice took
+    num_candidates: int  # that the policy chose among
+    depth: int  # of the leaf picked, 0 without a tree
+    seconds: float  # that the choice took
 
 
 def merge_online(
@@ -98,15 +98,16 @@ def merge_online(
     choose = _compiled(chosen_policy.choose)
     learn = _compiled(chosen_policy.learn)
     key = root_key(seed)
-    start_states = chosen_policy.begin(step_key(key, jnp.int32(0)), dims, params), monitor.begin(dims, params)
+    start_memory = chosen_policy.begin(step_key(key, jnp.int32(0)), dims, params)
 
     def serve() -> Iterator[Row]:
-        memory, monitor_state = start_states
-        total = 0.0
-        unknown = jnp.zeros((stream.num_tasks,))  # takes the place of the true mix
-        for number, slot in zip(range(1, num_slots + 1), stream.slots(), strict=False):
+        memory = start_memory
+        monitor_state = monitor.begin(dims, params)
+        total_reward = 0.0
+        unknown_mix = jnp.zeros((stream.num_tasks,))  # takes the place of the true mix
+        for number, slot in zip(range(1, num_slots + 1), stream.slots(), strict=False):  # reads no slot in excess
             choose_key, learn_key = jax.random.split(step_key(key, jnp.int32(number)))
-            estimate = monitor.estimate(monitor_state, unknown)
+            estimate = monitor.estimate(monitor_state, unknown_mix)
             now = jnp.int32(number)
             began = time.perf_counter()
             pick = jax.block_until_ready(choose(choose_key, memory, estimate, now, params))
@@ -117,7 +118,7 @@ def merge_online(
             memory = learn(learn_key, memory, pick, estimate, feedback, now, params)
             monitor_state = monitor.watch(monitor_state, feedback, params)
             reward = float(np.average(rewards, weights=counts))  # pyright: ignore[reportCallIssue, reportArgumentType]
-            total += reward
+            total_reward += reward
             yield Row(
                 slot=number,
                 weights=weights,
@@ -125,7 +126,7 @@ def merge_online(
                 rewards=rewards,  # pyright: ignore[reportArgumentType]
                 counts=counts,  # pyright: ignore[reportArgumentType]
                 reward=reward,
-                mean_reward=total / number,
+                mean_reward=total_reward / number,
                 num_candidates=int(pick.num_candidates),
                 depth=int(pick.depth),
                 seconds=seconds,
@@ -147,7 +148,7 @@ def compare(
 
     Args:
         open_stream: opens the stream again for each policy.
-        names: policies, by default all. The task mix is left out if there are fewer experts than tasks.
+        names: policies, by default all, without the policy "mix" unless there are as many experts as tasks.
         num_slots: largest number of slots.
         reading: how Tanbr splits boxes and places candidates, "random-split" by default.
         max_active: B, the largest number of experts in a merge, by default all.
@@ -230,10 +231,11 @@ def _estimate(rewards: Float[np.ndarray, " B"]) -> RewardEstimate:
 
     mean = float(rewards.mean())
     reach = float(stats.t.ppf(0.975, len(rewards) - 1) * rewards.std(ddof=1) / math.sqrt(len(rewards)))
-    return RewardEstimate(mean, mean - reach, mean + reach, rewards)
+    return RewardEstimate(mean, low=mean - reach, high=mean + reach, rewards=rewards)
 
 
 def params_for(policy: str, num_experts: int, reading: Reading | None = None, max_active: int | None = None) -> Params:
+    """Return the parameters of `compare` for a policy, with its tuned values, but without `num_experts`."""
     active = num_experts if max_active is None else max_active
     constraints.require(constraints.Count, max_active=active)
     values = {"max_active": active, "num_experts": num_experts}
@@ -243,8 +245,11 @@ def params_for(policy: str, num_experts: int, reading: Reading | None = None, ma
 
 
 def checked_feedback(served: Any, num_tasks: int, slot: int) -> Feedback:
+    """Return what a stream's `serve` returned, with rewards of 0 for tasks without requests."""
     try:
-        rewards, counts = (np.asarray(part, np.float64) for part in served)
+        rewards, counts = served
+        rewards = np.asarray(rewards, np.float64)
+        counts = np.asarray(counts, np.float64)
     except (TypeError, ValueError):
         raise InvalidValueError(
             f"slot {slot}: serve must return (rewards, counts), each with one number per task, but returned "
@@ -260,12 +265,10 @@ def checked_feedback(served: Any, num_tasks: int, slot: int) -> Feedback:
     rewards = np.where(counts > 0, rewards, 0)
     is_in_range = (rewards >= 0) & (rewards <= 1)
     if not np.all(is_in_range):
-        place = int(np.argmax(~is_in_range))
-        words = f"{rewards[place]:g}"
-        if math.isnan(rewards[place]):
-            words = "NaN"
+        task = int(np.argmax(~is_in_range))  # the first such task
+        shown_reward = f"{rewards[task]:g}".replace("nan", "NaN")
         raise InvalidValueError(
-            f"slot {slot}: the reward of task {place} is {words}, but the bandit's bounds need a number in "
+            f"slot {slot}: the reward of task {task} is {shown_reward}, but the bandit's bounds need a number in "
             "[0, 1]. Shift and scale it in serve."
         )
     return Feedback(rewards, counts.astype(np.int64))
@@ -289,7 +292,8 @@ class Requests(NamedTuple):
 
     def serve(self, slot: Examples, weights: Float[np.ndarray, " K"]) -> Feedback:
         shares = jnp.asarray(weights, jnp.float32)
-        rewards, counts = _accuracies(self.model, shares, *map(jnp.asarray, slot), self.num_tasks)
+        inputs, labels, tasks = map(jnp.asarray, slot)
+        rewards, counts = _accuracies(self.model, shares, inputs, labels, tasks, self.num_tasks)
         return Feedback(np.asarray(rewards, np.float64), np.asarray(counts, np.int64))
 
 
@@ -300,13 +304,14 @@ def _accuracies(model: Model, weights: Any, inputs: Any, labels: Any, tasks: Any
 
 
 def drawn(model: Model, data: Examples, num_tasks: int, num_slots: int, size: int, seed: int) -> Requests:
-    """Return a stream of slots with `size` examples each. Their tasks follow `mix_of`."""
+    """Return a stream of slots with `size` examples each. The tasks' shares follow `mix_of`."""
     key = root_key(seed)
     params = Params(mix_drift=0.0)
     dims = Dims(num_tasks=num_tasks)
     tasks = draw_tasks(step_key(key, jnp.int32(0)), dims, params)
     examples = jax.tree.map(jnp.asarray, data)
-    mixes = jax.vmap(lambda time: mix_of(tasks, time, params))(jnp.arange(1, num_slots + 1, dtype=jnp.int32))
+    times = jnp.arange(1, num_slots + 1, dtype=jnp.int32)
+    mixes = jax.vmap(lambda time: mix_of(tasks, time, params))(times)
 
     def requests() -> Iterator[Examples]:
         for number, mix in enumerate(mixes, 1):

@@ -4,11 +4,11 @@ A reading names the choices that we make where the paper is silent or contradict
 
 | open in the paper | parameter |
 | --- | --- |
-| "a random dimension" of a box that is cut with the simplex: many splits cut nothing off it | `split_rule` |
+| "a random dimension" of a box: many splits cut nothing off the box's part of the simplex | `split_rule` |
 | which feasible point of a leaf "an LP" gives | `point_rule` |
 | the constant C of the threshold (2) | `split_constant` |
 | gamma_t of (4), whose constants C_1, C_2, C_3 and S are unknown | `exploration`, in place of gamma_t |
-| eta, with losses that are summed over slots: a mean, so that steps do not grow with t | `learning_rate` |
+| eta, of a loss that is summed over slots: here of a mean loss, so that steps do not grow with t | `learning_rate` |
 | two matrices, as in (3) with L = 2, or three, as in the number of parameters p | `Dims.num_hidden` |
 | the steps J | `Dims.num_steps` |
 | how task shares are distributed and drift, and the noise of a slot's mean rewards | `mix_*`, `noise_scale` |
@@ -125,7 +125,7 @@ class Params(NamedTuple):
 
 
 def check_params(dims: Dims, params: Params) -> None:
-    values = constraints.check(params, dims)
+    values = constraints.check(params, dims)  # by name, without traced ones
     if values.get("warm_start") and values.get("num_experts", dims.num_tasks) != dims.num_tasks:
         raise InvalidValueError(
             f"warm_start gives expert v the share of task v, so num_experts={values['num_experts']} must equal "
@@ -151,7 +151,7 @@ _CHOICES = {
         {"warm_start": True},
     ),
 }
-# The readings by name, each with its choices in words and as parameters. The first one has the defaults of `Params`.
+# The readings by name. Each has its choices in words and as parameters. The first has the defaults of `Params`.
 READINGS: dict[str, Reading] = {
     name: Reading(name, summary, Params(), choices) for name, (summary, choices) in _CHOICES.items()
 }

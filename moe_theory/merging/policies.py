@@ -74,9 +74,9 @@ class Pick(NamedTuple):
     """Weights chosen for a slot, and the numbers behind the choice."""
 
     weights: Annotated[Float[Array, " K"], SHARE]  # x_t on the simplex, at most B of them above 0
-    candidate: Annotated[Int[Array, ""], AT_LEAST_0]  # index among the policy's candidates, 0 if there is one
-    num_candidates: Int[Array, ""]  # N_t, 1 for a policy with only one
-    depth: Int[Array, ""]  # h_t of its leaf, 0 without a tree
+    candidate: Annotated[Int[Array, ""], AT_LEAST_0]  # index among the policy's candidates, 0 if there is only one
+    num_candidates: Int[Array, ""]  # N_t
+    depth: Int[Array, ""]  # h_t of the leaf picked, 0 without a tree
     max_depth: Int[Array, ""]  # H(t) of the tree, 0 without one
     bonus: Annotated[Float[Array, ""], AT_LEAST_0]  # last term of (4), gamma |g / sqrt(w)| by Z^-1, 0 without a network
     prediction: Float[Array, ""]  # psi' f(x, theta), 0 without a network
@@ -100,8 +100,8 @@ class Policy(NamedTuple):
     """
 
     begin: Callable[[PRNGKey, Dims, Params], Memory]
-    choose: Callable[[PRNGKey, Memory, Mix, Slot, Params], Pick]  # (.., mix, t, ..)
-    # (key, memory, pick, mix, feedback, t, params). t is the number of the slot
+    choose: Callable[[PRNGKey, Memory, Mix, Slot, Params], Pick]  # (key, memory, mix, t, params), in slot t
+    # (key, memory, pick, mix, feedback, t, params)
     learn: Callable[[PRNGKey, Memory, Pick, Mix, Feedback, Slot, Params], Memory]
 
 
@@ -148,7 +148,7 @@ class TanbrMemory(NamedTuple):
     learner: Learner
     tree: Tree
     arms: Int[Array, " C"]  # index of each leaf's candidate in the history, -1 before its first pull
-    judged: NormCache | None  # for each leaf's row, followed by the warm start's candidate
+    judged: NormCache | None  # last norms of the leaves' candidates, row by row, and of the warm start's candidate
 
 
 def _tanbr(dims: Dims, uncertainty: str) -> Policy:
@@ -171,9 +171,9 @@ def _tanbr(dims: Dims, uncertainty: str) -> Policy:
         weights_like_mix = truncated(like_tasks(mix, dims.max_experts), params.max_active)
         points = jnp.concatenate([leaves.point, weights_like_mix.astype(leaves.point.dtype)[None]])
         predictions, factors = _predict(memory.learner, points, mix, time, dims)
-        sizes = jnp.append(tree.leaf_terms(leaves.depth, params).astype(predictions.dtype), 0)
+        leaf_sizes = jnp.append(tree.leaf_terms(leaves.depth, params).astype(predictions.dtype), 0)
         is_tried_first = is_warm & (time <= WARM_SLOTS) & (jnp.arange(len(points)) == dims.max_leaves)
-        values = jnp.where(is_tried_first, jnp.inf, predictions + sizes)
+        values = jnp.where(is_tried_first, jnp.inf, predictions + leaf_sizes)
         exists = jnp.append(leaves.active, is_warm)
         candidate, norm, work = uncertainties.best(
             form, memory.learner.certainty, memory.judged, factors, values=values, wanted=exists, params=params
@@ -193,10 +193,10 @@ def _tanbr(dims: Dims, uncertainty: str) -> Policy:
     def learn(
         key: PRNGKey, memory: TanbrMemory, pick: Pick, mix: Mix, feedback: Feedback, time: Slot, params: Params
     ) -> TanbrMemory:
-        is_leaf = pick.candidate < dims.max_leaves
+        is_leaf = pick.candidate < dims.max_leaves  # or else the warm start's candidate
         leaf = jnp.where(is_leaf, pick.candidate, 0)
-        earlier = jnp.where(is_leaf, memory.arms[leaf], -1)
-        arm = jnp.where(earlier >= 0, earlier, memory.learner.history.num_arms)
+        earlier_arm = jnp.where(is_leaf, memory.arms[leaf], -1)
+        arm = jnp.where(earlier_arm >= 0, earlier_arm, memory.learner.history.num_arms)
         judged = memory.judged
         norm = None
         if pick.found is not None:
@@ -221,9 +221,8 @@ def _nucb(dims: Dims, uncertainty: str) -> Policy:
         norms = jnp.sqrt(form.squared_norms(memory.certainty, factors, params))
         bonuses = _bonus(norms, time, dims, params)
         candidate = jnp.argmax(predictions + bonuses).astype(jnp.int32)
-        return plain_pick(points[candidate], candidate, dims.num_candidates)._replace(
-            bonus=bonuses[candidate], prediction=predictions[candidate]
-        )
+        pick = plain_pick(points[candidate], candidate, dims.num_candidates)
+        return pick._replace(bonus=bonuses[candidate], prediction=predictions[candidate])
 
     def learn(
         key: PRNGKey, memory: Learner, pick: Pick, mix: Mix, feedback: Feedback, time: Slot, params: Params
@@ -258,28 +257,28 @@ def _random_weights(key: PRNGKey, dims: Dims, params: Params) -> Float[Array, "n
 
 def _begin_learner(key: PRNGKey, form: Uncertainty, dims: Dims, params: Params) -> Learner:
     start = network.draw(key, dims)
-    return Learner(start, start, form.begin(params), network.empty_history(dims))
+    return Learner(start, start=start, certainty=form.begin(params), history=network.empty_history(dims))
 
 
 def _predict(
     learner: Learner, points: Float[Array, "C K"], mix: Mix, time: Int[Scalar, ""], dims: Dims
 ) -> tuple[Float[Array, " C"], Factors]:
-    """Return psi' f, the first term of Eq. (4), and gradients, NaN past the memory's last slot."""
+    """Return psi' f, the first term of Eq. (4), NaN past the memory's last slot, and the gradients of psi' f."""
     if is_known(time) and int(time) > dims.max_rounds:
         raise InvalidValueError(
             f"slot {int(time)} must be at most max_rounds={dims.max_rounds}, for which memory was allocated. "
             "Raise Dims.max_rounds."
         )
     predictions, factors = network.factors(learner.weights, points, mix)
-    return _remembered(predictions, time, dims), factors
+    return _nan_past_memory(predictions, time, dims), factors
 
 
 def _bonus(norms: Float[Array, "*C"], time: Int[Scalar, ""], dims: Dims, params: Params) -> Float[Array, "*C"]:
     """Return gamma |g / sqrt(w)| by Z^-1, the last term of Eq. (4), NaN past the memory's last slot."""
-    return _remembered(jnp.asarray(params.exploration, norms.dtype) * norms, time, dims)
+    return _nan_past_memory(jnp.asarray(params.exploration, norms.dtype) * norms, time, dims)
 
 
-def _remembered(values: Float[Array, "*C"], time: Int[Scalar, ""], dims: Dims) -> Float[Array, "*C"]:
+def _nan_past_memory(values: Float[Array, "*C"], time: Int[Scalar, ""], dims: Dims) -> Float[Array, "*C"]:
     return jnp.where(time <= dims.max_rounds, values, jnp.nan)
 
 
@@ -301,27 +300,27 @@ def _update(
     factors = jax.tree.map(lambda leaf: leaf[0], factors)
     if form.measure is not None:
         measure = functools.partial(form.measure, learner.certainty, factors, params)
-        # A norm of an earlier memory is measured again.
+        # A norm by the Z of another slot is measured again.
         norm = measure() if norm is None else lax.cond(norm.slots == learner.certainty.slots, lambda: norm, measure)
     certainty = form.add(learner.certainty, factors, norm, params)
     history = network.record(learner.history, arm, point, feedback)
     weights = network.descend(history, learner.weights, learner.start, dims, params)
-    return Learner(weights, learner.start, certainty, history)
+    return Learner(weights, start=learner.start, certainty=certainty, history=history)
 
 
 class _Exists(NamedTuple):
-    exists: Bool[Array, " K"]  # for the padded experts
+    exists: Bool[Array, " K"]  # False for padded experts
 
 
 class _ExpertRewards(NamedTuple):
     exists: Bool[Array, " K"]
-    counts: Int[Array, " K"]
-    sums: Float[Array, " K"]  # moments of a slot's mean reward
+    counts: Int[Array, " K"]  # slots, not empty, that an expert served alone
+    sums: Float[Array, " K"]  # of these slots' mean rewards
 
 
 class _Logits(NamedTuple):
     exists: Bool[Array, " K"]
-    weights: Float[Array, "K V+1"]  # the last column multiplies a constant 1
+    weights: Float[Array, "K V+1"]  # W, whose last column multiplies a constant 1
     baseline: Float[Array, ""]  # moving average of rewards
     noise: Float[Array, " K"]  # noise of the next slot's logits, standard normal
 
@@ -342,16 +341,16 @@ def plain_pick(
         (0, 1, 0.0)
     """
     zero = jnp.zeros((), weights.dtype)
-    none = jnp.zeros((), jnp.int32)
+    whole_zero = jnp.zeros((), jnp.int32)
     return Pick(
         weights=weights,
-        candidate=none if candidate is None else candidate,
+        candidate=whole_zero if candidate is None else candidate,
         num_candidates=jnp.asarray(num_candidates, jnp.int32),
-        depth=none,
-        max_depth=none,
+        depth=whole_zero,
+        max_depth=whole_zero,
         bonus=zero,
         prediction=zero,
-        left_out=none,
+        left_out=whole_zero,
     )
 
 
@@ -373,7 +372,7 @@ def _without_learning(
         del time
         return plain_pick(truncated(weights_of(key, memory.exists, mix), params.max_active))
 
-    return Policy(begin, choose, lambda key, memory, *observed: memory)
+    return Policy(begin, choose, learn=lambda key, memory, *observed: memory)
 
 
 def _learn_experts(
@@ -389,24 +388,27 @@ def _learn_experts(
 def _begin_experts(key: PRNGKey, dims: Dims, params: Params) -> _ExpertRewards:
     del key
     exists = existing(dims.max_experts, params.num_experts)
-    return _ExpertRewards(exists, jnp.zeros(exists.shape, jnp.int32), jnp.zeros(exists.shape, jnp.result_type(float)))
+    counts = jnp.zeros(exists.shape, jnp.int32)
+    return _ExpertRewards(exists, counts=counts, sums=jnp.zeros(exists.shape, jnp.result_type(float)))
 
 
 def _choose_expert(key: PRNGKey, memory: _ExpertRewards, mix: Mix, time: Slot, params: Params) -> Pick:
+    """Return the weights of one expert, which UCB1 chooses. Experts without a slot come first."""
     del key, mix, params
-    tries = memory.counts.astype(memory.sums.dtype)
-    num_tries = jnp.maximum(tries, 1)
-    bonus = jnp.sqrt(2 * jnp.log(time.astype(tries.dtype)) / num_tries)
-    scores = jnp.where(tries > 0, memory.sums / num_tries + bonus, jnp.inf)
+    counts = memory.counts.astype(memory.sums.dtype)
+    divisors = jnp.maximum(counts, 1)
+    bonus = jnp.sqrt(2 * jnp.log(time.astype(counts.dtype)) / divisors)
+    scores = jnp.where(counts > 0, memory.sums / divisors + bonus, jnp.inf)
     index, is_best = best_expert(scores, memory.exists)
-    return plain_pick(is_best.astype(tries.dtype), index, jnp.sum(memory.exists, dtype=jnp.int32))
+    return plain_pick(is_best.astype(counts.dtype), index, num_candidates=jnp.sum(memory.exists, dtype=jnp.int32))
 
 
 def _begin_gradient(key: PRNGKey, dims: Dims, params: Params) -> _Logits:
     exists = existing(dims.max_experts, params.num_experts)
     dtype = jnp.result_type(float)
     weights = jnp.zeros((dims.max_experts, dims.num_tasks + 1), dtype)
-    return _Logits(exists, weights, jnp.zeros((), dtype), jax.random.normal(key, exists.shape, dtype))
+    noise = jax.random.normal(key, exists.shape, dtype)
+    return _Logits(exists, weights=weights, baseline=jnp.zeros((), dtype), noise=noise)
 
 
 def _choose_softmax(key: PRNGKey, memory: _Logits, mix: Mix, time: Slot, params: Params) -> Pick:
@@ -420,7 +422,7 @@ def _choose_softmax(key: PRNGKey, memory: _Logits, mix: Mix, time: Slot, params:
 def _learn_gradient(
     key: PRNGKey, memory: _Logits, pick: Pick, mix: Mix, feedback: Feedback, time: Slot, params: Params
 ) -> _Logits:
-    """Step by REINFORCE along (r - baseline) grad log p(logits) of a Gaussian, noise / deviation times (psi, 1)."""
+    """Step by REINFORCE along (r - baseline) grad_W log p(logits), where p is the Gaussian of the noisy logits."""
     del pick, params
     reward = jnp.where(is_empty_slot(feedback), memory.baseline, slot_reward(feedback))
     gain = jnp.where(time > 1, reward - memory.baseline, 0)

@@ -31,7 +31,7 @@ class PolicySummary(NamedTuple):
 
 def document(by_policy: Policies, body: Mapping[str, object], folder: Path) -> Document:
     """Return each policy's rewards on the same slots, with a table and a picture as files."""
-    summaries = summarized(by_policy)
+    summaries = summarized(by_policy)  # the best first
     num_slots = len(next(iter(by_policy.values())))
     columns = ("policy", "mean reward", f"in the last {num_late(num_slots)}", "a choice, ms")
     cells = [
@@ -45,8 +45,8 @@ def document(by_policy: Policies, body: Mapping[str, object], folder: Path) -> D
         slots += [{"policy": policy} | _columns_of(row) for row in rows]
     paths = [str(folder / name) for name in (TABLE, PICTURE)]
     return Document(
-        lambda: {**body, "files": paths},
-        lambda _: filled(Path(__file__).with_name("merge.md"), num_slots=num_slots, columns=columns, rows=cells),
+        body=lambda: {**body, "files": paths},
+        text=lambda _: filled(Path(__file__).with_name("merge.md"), num_slots=num_slots, columns=columns, rows=cells),
         folder=folder,
         files={TABLE: lambda path: path.write_text(to_csv(slots), encoding="utf-8"), PICTURE: picture.write},
     )
@@ -61,7 +61,8 @@ def summarized(by_policy: Policies) -> list[PolicySummary]:
     return sorted(summaries, key=lambda summary: -summary.late_reward)
 
 
-def served(rows: Sequence[Row], equal: Sequence[Row]) -> dict[str, object]:
+def served(rows: Sequence[Row], equal_rows: Sequence[Row]) -> dict[str, object]:
+    """Return the JSON fields of one policy's slots, beside the mean reward of equal weights."""
     slots = [
         {
             "slot": row.slot,
@@ -75,18 +76,19 @@ def served(rows: Sequence[Row], equal: Sequence[Row]) -> dict[str, object]:
         }
         for row in rows
     ]
-    equal_reward = float(np.mean([row.reward for row in equal]))
+    equal_reward = float(np.mean([row.reward for row in equal_rows]))
     return {"mean_reward": rows[-1].mean_reward, "equal_weights": equal_reward, "slots": slots}
 
 
 def _earned(row: Row) -> list[float | None]:
+    """Return the rewards by task, None for a task without requests."""
     return [reward if count else None for reward, count in zip(row.rewards.tolist(), row.counts, strict=True)]
 
 
 def _columns_of(row: Row) -> dict[str, object]:
     columns = {name: getattr(row, name) for name in ("slot", "reward", "mean_reward", "num_candidates", "depth")}
-    by_place = {"weight": row.weights, "estimated_mix": row.estimated_mix, "reward": _earned(row), "count": row.counts}
-    for name, values in by_place.items():
+    arrays = {"weight": row.weights, "estimated_mix": row.estimated_mix, "reward": _earned(row), "count": row.counts}
+    for name, values in arrays.items():
         columns |= {f"{name}_{place}": value for place, value in enumerate(values)}
     return columns
 

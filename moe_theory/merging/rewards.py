@@ -95,7 +95,7 @@ def check_reward(reward: Reward, world: Environment, dims: Dims, params: Params)
     key = jax.eval_shape(lambda: jax.random.key(0))
     weights = jnp.zeros(dims.max_experts)
     mix = jnp.zeros(dims.num_tasks)
-    calls: dict[str, tuple[Any, str, tuple[int, ...]]] = {
+    calls: dict[str, tuple[Any, str, tuple[int, ...]]] = {  # name -> call, what each number is for, needed shape
         "mix": (lambda: reward.mix(world, jnp.int32(1), params), "task", mix.shape),
         "value": (lambda: reward.value(world, weights), "task", mix.shape),
     }
@@ -110,11 +110,11 @@ def check_reward(reward: Reward, world: Environment, dims: Dims, params: Params)
         _require_shape("serve", value, "task", mix.shape, f" {field} of")
 
 
-def _require_shape(name: str, value: Any, owner: str, expected: tuple[int, ...], words: str = "") -> None:
+def _require_shape(name: str, value: Any, owner: str, expected: tuple[int, ...], field: str = "") -> None:
     shape = getattr(value, "shape", f"of a {type(value).__name__}")
     if shape != expected:
         raise InvalidValueError(
-            f"Reward.{name} returned{words} shape {shape}, but needs one number per {owner}: {expected}. Change {name}."
+            f"Reward.{name} returned{field} shape {shape}, but needs one number per {owner}: {expected}. Change {name}."
         )
 
 
@@ -137,8 +137,8 @@ def draw_tasks(key: Key[Array, ""], dims: Dims, params: Params) -> Tasks:
 def mix_of(tasks: Tasks, time: Int[Array, ""], params: Params) -> Float[Array, " V"]:
     """Return psi_t, the task mix of slot t: softmax(log-weights + drift sin(2 pi t / period + phase)).
 
-    Without drift it is the Dirichlet draw. A drift of 1 multiplies shares by up to e before normalization, and divides
-    them by as much half a period later.
+    Without drift the mix is the Dirichlet draw. A drift of 1 multiplies shares by up to e before normalization, and
+    divides them by as much half a period later.
     """
     dtype = tasks.phases.dtype
     turns = time.astype(dtype) / jnp.asarray(params.mix_period, dtype)
@@ -149,25 +149,25 @@ def mix_of(tasks: Tasks, time: Int[Array, ""], params: Params) -> Float[Array, "
 def draw_counts(key: Key[Array, ""], mix: Float[Array, " V"], slot_size: Int[Scalar, ""]) -> Int[Array, " V"]:
     """Draw how many of `slot_size` requests each task has, multinomial with shares `mix`, in blocks of requests."""
     size = jnp.asarray(slot_size, jnp.int32)
-    edges = jnp.cumsum(mix)[:-1]
+    edges = jnp.cumsum(mix)[:-1]  # a request below edge v, and not below the edge before, is of task v
 
-    def add_block(block: Int[Array, ""], below: Int[Array, " V-1"]) -> Int[Array, " V-1"]:
+    def add_block(block: Int[Array, ""], num_below: Int[Array, " V-1"]) -> Int[Array, " V-1"]:
         uniforms = jax.random.uniform(jax.random.fold_in(key, block), (BLOCK,), mix.dtype)
         is_request = block * BLOCK + jnp.arange(BLOCK, dtype=jnp.int32) < size
         is_below = is_request[:, None] & (uniforms[:, None] < edges)
-        return below + jnp.sum(is_below, axis=0, dtype=jnp.int32)
+        return num_below + jnp.sum(is_below, axis=0, dtype=jnp.int32)
 
     num_blocks = (size + (BLOCK - 1)) // BLOCK
-    below = jax.lax.fori_loop(jnp.int32(0), num_blocks, add_block, jnp.zeros(edges.shape, jnp.int32))
-    return jnp.diff(below, prepend=jnp.int32(0), append=size)
+    num_below = jax.lax.fori_loop(jnp.int32(0), num_blocks, add_block, jnp.zeros(edges.shape, jnp.int32))
+    return jnp.diff(num_below, prepend=jnp.int32(0), append=size)
 
 
 class World(NamedTuple):
-    """Parameters of a replicate's rewards, with a `surface` that depends on the family."""
+    """Parameters of a replicate's rewards."""
 
     tasks: Tasks
-    exists: Bool[Array, " K"]
-    surface: Any
+    exists: Bool[Array, " K"]  # False for padded experts
+    surface: Any  # by family: a `Peak`, the tasks' best weights (V, K), or ()
 
 
 class Peak(NamedTuple):
@@ -179,12 +179,12 @@ class Peak(NamedTuple):
 
 def peak_value(world: World, weights: Float[Array, " K"]) -> Float[Array, " V"]:
     """Return f*_v(x) = height_v exp(-|x - c|^2 / (2 s^2)), with the same best weights for all tasks."""
-    square = jnp.sum(jnp.square(weights - world.surface.center))
-    return world.surface.heights * jnp.exp(-square / (2 * PEAK_WIDTH**2))
+    squared_distance = jnp.sum(jnp.square(weights - world.surface.center))
+    return world.surface.heights * jnp.exp(-squared_distance / (2 * PEAK_WIDTH**2))
 
 
 def peak_best(world: World, mix: Float[Array, " V"], params: Params) -> Float[Array, " K"]:
-    """Return the feasible weights nearest to c, because psi' f* depends only on |x - c| and falls (`nearest`)."""
+    """Return the feasible weights nearest to c (`nearest`). psi' f* depends only on |x - c| and falls with it."""
     del mix
     return nearest(world.surface.center, world.exists, params.max_active)
 
@@ -195,9 +195,9 @@ def flat_value(world: World, weights: Float[Array, " K"]) -> Float[Array, " V"]:
 
 
 def flat_best(world: World, mix: Float[Array, " V"], params: Params) -> Float[Array, " K"]:
-    """Return the feasible weights nearest to c = sum_v psi_v c_v, a point of the simplex.
+    """Return the feasible weights nearest to c = sum_v psi_v c_v, a point of the simplex (`nearest`).
 
-    psi' f* is 1 - |x - c|^2 / 2 minus half the variance of c_v under psi (`nearest`).
+    psi' f* is 1 - |x - c|^2 / 2 minus half the variance of c_v under psi.
     """
     return nearest(jnp.sum(mix[:, None] * world.surface, axis=0), world.exists, params.max_active)
 
@@ -226,7 +226,7 @@ def nearest(point: Float[Array, " K"], exists: Bool[Array, " K"], max_active: In
     m^2/B plus the sum of c^2 outside S, is least if S has the largest entries.
     """
     is_largest = largest(point, exists, max_active)
-    missing = 1 - jnp.sum(jnp.where(is_largest, point, 0))
+    missing = 1 - jnp.sum(jnp.where(is_largest, point, 0))  # m
     return jnp.where(is_largest, point + missing / jnp.sum(is_largest), 0)
 
 
@@ -246,6 +246,7 @@ def _draw_peak(key: Key[Array, ""], exists: Bool[Array, " K"], num_tasks: int) -
 
 
 def _draw_flat(key: Key[Array, ""], exists: Bool[Array, " K"], num_tasks: int) -> Float[Array, "V K"]:
+    # (K, V), so that an expert's draws do not depend on `Dims.max_experts`.
     logs = log_gammas(key, exists.shape[0] * num_tasks, FLAT_CONCENTRATION).reshape(-1, num_tasks)
     return jax.nn.softmax(jnp.where(exists, logs.T, -jnp.inf), axis=1)
 
@@ -283,15 +284,15 @@ def observed(key: Key[Array, ""], values: Float[Array, " V"], mix: Float[Array, 
     return Feedback(jnp.where(counts > 0, values + noise, 0), counts)
 
 
-def check_experts(words: str, dims: Dims, params: Params) -> None:
+def check_experts(owner: str, dims: Dims, params: Params) -> None:
     if dims.max_experts < dims.num_tasks:
         raise InvalidValueError(
-            f"{words} needs an expert for each task: max_experts={dims.max_experts} must be at least "
+            f"{owner} needs an expert for each task: max_experts={dims.max_experts} must be at least "
             f"num_tasks={dims.num_tasks}. Raise max_experts."
         )
     if is_known(params.num_experts) and params.num_experts != dims.num_tasks:
         raise InvalidValueError(
-            f"{words} needs an expert for each task: num_experts={params.num_experts} must equal "
+            f"{owner} needs an expert for each task: num_experts={params.num_experts} must equal "
             f"num_tasks={dims.num_tasks}. Change num_experts, or choose another reward."
         )
 

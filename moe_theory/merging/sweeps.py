@@ -14,7 +14,7 @@ from moe_theory.merging.rewards import REWARDS
 from moe_theory.merging.system import system
 from moe_theory.sweep.systems import ClosedForm, Observable, Sweepable, observables
 
-EXPERT_AXES = ("expert_index",)  # axes of a number for each expert, padded ones included, where it is zero
+EXPERT_AXES = ("expert_index",)  # axes of an observable with one number per expert, which is 0 for padded experts
 
 
 def monitor_error(state: Any, info: Any) -> Array:
@@ -56,7 +56,7 @@ SWEEPABLE = Sweepable(
         Observable("depth", "h_t of the leaf picked", lambda state, info: info.pick.depth),
         Observable("max_depth", "H(t), depth of the tree", lambda state, info: info.pick.max_depth),
         Observable("bonus", "last term of (4) for the weights picked", lambda state, info: info.pick.bonus),
-        Observable("prediction", "psi' f(x, theta) for them", lambda state, info: info.pick.prediction),
+        Observable("prediction", "psi' f(x, theta) for these weights", lambda state, info: info.pick.prediction),
         Observable("left_out", "splits that the tree had no room for, so far", lambda state, info: info.pick.left_out),
         Observable("monitor_error", "total variation of estimated and true task mix", monitor_error),
         Observable("weights", "x_t", lambda state, info: info.pick.weights, EXPERT_AXES),

@@ -40,7 +40,7 @@ class Info(NamedTuple):
     estimated_mix: Annotated[Float[Array, " V"], SHARE]  # the monitor's estimate of psi_t
     value: Float[Array, ""]  # psi' f*(x_t)
     regret: Annotated[Float[Array, ""], UNKNOWN]  # psi' (f*(x*) - f*(x_t)) >= 0, NaN where the best weights are unknown
-    mean_value: Float[Array, ""]  # mean over all slots so far
+    mean_value: Float[Array, ""]  # mean of `value` over all slots so far
     cumulative_regret: Annotated[Float[Array, ""], UNKNOWN]  # R_t
 
 
@@ -110,22 +110,22 @@ def _play_slot(
     estimate = monitor.estimate(state.monitor, mix)
     pick = policy.choose(choose_key, state.memory, estimate, time, params)
     feedback = reward.serve(serve_key, state.world, pick.weights, mix, params)
-    has_diverged = ~jnp.isfinite(pick.prediction + pick.bonus)  # the network, whose pick then counts as NaN
+    has_diverged = ~jnp.isfinite(pick.prediction + pick.bonus)  # the network. Then the slot's value is NaN
     value = jnp.where(has_diverged, jnp.nan, jnp.sum(mix * reward.value(state.world, pick.weights)))
     if reward.best is None:
         slot_regret = jnp.full_like(value, jnp.nan)
-        regret = state.regret
-        cumulative = slot_regret
+        carried_regret = state.regret  # stays 0
+        cumulative_regret = slot_regret
     else:
         best_weights = reward.best(state.world, mix, params)
         slot_regret = jnp.sum(mix * reward.value(state.world, best_weights)) - value
-        regret = state.regret + slot_regret
-        cumulative = regret
+        carried_regret = state.regret + slot_regret
+        cumulative_regret = carried_regret
     state = State(
         world=state.world,
         memory=policy.learn(learn_key, state.memory, pick, estimate, feedback, time, params),
         monitor=monitor.watch(state.monitor, feedback, params),
-        regret=regret,
+        regret=carried_regret,
         reward=state.reward + value,
         round=time,
     )
@@ -137,6 +137,6 @@ def _play_slot(
         value=value,
         regret=slot_regret,
         mean_value=state.reward / time.astype(value.dtype),
-        cumulative_regret=cumulative,
+        cumulative_regret=cumulative_regret,
     )
     return state, info

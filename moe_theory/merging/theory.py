@@ -48,8 +48,8 @@ __dir__ = __all__.copy  # the names that `dir` shows, without imports
 FORMS = ("printed", "appendix")  # forms of `theorem_1`
 Amounts = float | Real[np.ndarray, "*n"]  # a number or an array
 COUNTED = Within(low=1, why="slots are counted from 1")
-Slots = Annotated[Amounts, COUNTED]
-Slot = Annotated[float, COUNTED]
+Slots = Annotated[Amounts, COUNTED]  # one number of slots, or several
+Slot = Annotated[float, COUNTED]  # one number of slots
 Chance = Annotated[float, Within(0, 1, open_low=True, why="it is a probability")]
 
 
@@ -88,8 +88,9 @@ def leaf_bound_at(time: Slots, num_rounds: Slots, params: Params) -> Amounts:
     Source: Eq. (8), its first inequality.
     """
     with np.errstate(divide="ignore"):
-        per_slot = 1 / _scale(num_rounds, params)
-    return plain(np.float64(2) ** (1 / (1 - float(params.smoothness_ratio))) * np.asarray(time, float) * per_slot)
+        per_slot = 1 / _threshold_at_root(num_rounds, params)
+    factor = np.float64(2) ** (1 / (1 - float(params.smoothness_ratio)))
+    return plain(factor * np.asarray(time, float) * per_slot)
 
 
 @checked
@@ -185,10 +186,10 @@ def theorem_1(
     else:
         radius = exploration * np.sqrt(information) + log_odds
     decay = (1 - learning_rate * width * regularization) ** (num_steps / 2)
-    steps = (regularization + constant * num_rounds * num_layers) * decay * np.sqrt(num_rounds / regularization)
+    descent_error = (regularization + constant * num_rounds * num_layers) * decay * np.sqrt(num_rounds / regularization)
     return RegretBound(
         confidence=float(outer * radius),
-        optimization=float(outer * steps),
+        optimization=float(outer * descent_error),
         norm=float(outer * 2 * np.sqrt(regularization * norm)),
         remainder=float(num_rounds + 1),
     )
@@ -210,18 +211,20 @@ def least_width(
 
     Source: Lemma 3.
     """
-    by_length = np.float64(num_rounds / regularization) ** 7 * num_layers**21.0 * np.log(width) ** 3
-    inside = np.log(num_rounds * num_candidates * num_layers**2 / confidence)
-    return float(constant * max(by_length, regularization**-0.5 * num_layers**-1.5 * inside**1.5))
+    first = np.float64(num_rounds / regularization) ** 7 * num_layers**21.0 * np.log(width) ** 3
+    logarithm = np.log(num_rounds * num_candidates * num_layers**2 / confidence)
+    second = regularization**-0.5 * num_layers**-1.5 * logarithm**1.5
+    return float(constant * max(first, second))
 
 
 def _log_room(time: Amounts, params: Params) -> Amounts:
     """Return log(t nu_1^2 / (C^2 log(t/delta))), infinite where log(t/delta) is 0."""
     with np.errstate(divide="ignore"):
-        return plain(np.log(np.asarray(time, float) / _scale(time, params)))
+        return plain(np.log(np.asarray(time, float) / _threshold_at_root(time, params)))
 
 
-def _scale(time: Amounts, params: Params) -> np.ndarray:
+def _threshold_at_root(time: Amounts, params: Params) -> np.ndarray:
+    """Return tau_0(t) = C^2 log(t/delta) / nu_1^2, in float64."""
     times = np.asarray(time, float)
     return np.asarray(split_threshold(times, np.zeros_like(times), params), float)
 
@@ -261,5 +264,5 @@ def neural_tangent_kernel(
         slopes = 1 - angle / np.pi
         tangent = (tangent + covariance) * slopes
         covariance = norms * (np.sqrt(1 - cosine**2) + cosine * (np.pi - angle)) / np.pi
-    shared = 1.0 if mixes is None else np.asarray(mixes, float) @ np.asarray(mixes, float).T
-    return shared * (covariance + output_variance / 2 * tangent)
+    mix_products = 1.0 if mixes is None else np.asarray(mixes, float) @ np.asarray(mixes, float).T  # <psi, psi'>
+    return mix_products * (covariance + output_variance / 2 * tangent)

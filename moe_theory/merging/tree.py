@@ -1,8 +1,8 @@
 """The binary tree of boxes in [0, 1]^K, cut with the simplex, in a fixed number of rows with one leaf each.
 
-A row has a box, its depth and count, and its candidate weights. A child that meets the simplex takes the split leaf's
-row, and a second such child takes the first free row. A child that misses the simplex is counted, but not stored. Sums
-are compared with 1 without tolerance, because edges are multiples of 2^-h and exact in the given precision.
+A row has a leaf's box, depth, count and candidate weights. A child that meets the simplex takes the split leaf's row,
+and a second such child takes the first free row. A child that misses the simplex is counted, but not stored. Sums are
+compared with 1 without tolerance, because edges are multiples of 2^-h and exact in the given precision.
 
 Source: Sec. IV-B. A box meets the simplex exactly when sum(l) <= 1 <= sum(u).
 
@@ -79,8 +79,8 @@ def begin(key: Key[Array, ""], dims: Dims, params: Params) -> Tree:
     point = truncated(feasible_point(lower, upper, params.point_rule, uniforms), params.max_active)
     return Tree(
         lower=jnp.zeros(shape, dtype),
-        upper=_written(jnp.zeros(shape, dtype), is_root, upper),
-        point=_written(jnp.zeros(shape, dtype), is_root, point),
+        upper=_write(jnp.zeros(shape, dtype), is_root, upper),
+        point=_write(jnp.zeros(shape, dtype), is_root, point),
         depth=jnp.zeros((dims.max_leaves,), jnp.int32),
         count=jnp.zeros((dims.max_leaves,), jnp.int32),
         active=is_root,
@@ -98,14 +98,15 @@ def split_leaf(
     its own candidate. Source: Alg. 1, lines 9 to 12, and Eq. (2).
     """
     num_experts = tree.lower.shape[1]
-    row = jnp.arange(tree.active.shape[0]) == leaf
-    count = _read(tree.count, row) + 1
-    depth = _read(tree.depth, row)
+    is_leaf = jnp.arange(tree.active.shape[0]) == leaf
+    count = _read(tree.count, is_leaf) + 1
+    depth = _read(tree.depth, is_leaf)
     dtype = tree.lower.dtype
     is_due = count.astype(dtype) >= theory.split_threshold(time.astype(dtype), depth.astype(dtype), params)
-    # Where expert k's draws are does not depend on the room for experts.
+    # One draw for the split, and two for each expert. Those of expert k do not depend on `Dims.max_experts`.
     uniforms = jax.random.uniform(key, (1 + 2 * num_experts,), dtype)
-    lower, upper, dimension = _halves(_read(tree.lower, row), _read(tree.upper, row), depth, uniforms[0], params)
+    box = (_read(tree.lower, is_leaf), _read(tree.upper, is_leaf))
+    lower, upper, dimension = _halves(*box, depth=depth, uniform=uniforms[0], params=params)
     low_active = is_feasible(lower[0], upper[0])
     high_active = is_feasible(lower[1], upper[1]) | ~low_active  # if a box meets the simplex, one of its halves does
     both_active = low_active & high_active
@@ -116,22 +117,22 @@ def split_leaf(
     feasible_points = jax.vmap(feasible_point, in_axes=(0, 0, None, 0))
     points = feasible_points(lower, upper, params.point_rule, uniforms[1:].reshape(num_experts, 2).T)
     points = jax.vmap(truncated, in_axes=(0, None))(points, params.max_active)
-    is_row = row & happened
+    is_first_child = is_leaf & happened
     free = jnp.argmax(~tree.active).astype(jnp.int32)
     is_new_row = (jnp.arange(tree.active.shape[0]) == free) & adds_row
 
-    def replaced(old: Float[Array, "C K"], halves: Float[Array, "2 K"]) -> Float[Array, "C K"]:
-        first = jnp.where(low_active, halves[0], halves[1])
-        return _written(_written(old, is_row, first), is_new_row, halves[1])
+    def write_children(rows: Float[Array, "C K"], halves: Float[Array, "2 K"]) -> Float[Array, "C K"]:
+        first_child = jnp.where(low_active, halves[0], halves[1])
+        return _write(_write(rows, is_first_child, first_child), is_new_row, halves[1])
 
     num_missed = (happened & ~both_active).astype(jnp.int32)  # children that miss the simplex
     was_left_out = is_due & ~happened
     tree = Tree(
-        lower=replaced(tree.lower, lower),
-        upper=replaced(tree.upper, upper),
-        point=replaced(tree.point, points),
-        depth=jnp.where(is_row | is_new_row, depth + 1, tree.depth),
-        count=jnp.where(is_row | is_new_row, 0, jnp.where(row, count, tree.count)),
+        lower=write_children(tree.lower, lower),
+        upper=write_children(tree.upper, upper),
+        point=write_children(tree.point, points),
+        depth=jnp.where(is_first_child | is_new_row, depth + 1, tree.depth),
+        count=jnp.where(is_first_child | is_new_row, 0, jnp.where(is_leaf, count, tree.count)),
         active=tree.active | is_new_row,
         inactive=tree.inactive + num_missed,
         left_out=tree.left_out + was_left_out.astype(jnp.int32),
@@ -180,19 +181,20 @@ def feasible_point(
         uniforms: in [0, 1), of y.
     Source: Sec. IV-B, "a feasible weight" by an unspecified LP.
     """
-    line = _between(lower, upper)
-    inside = lower + uniforms * (upper - lower)
-    is_short = jnp.sum(inside) <= 1
-    # `_between` needs ends on both sides of the simplex, and one of them is the corner across from `inside`.
-    coordinates = _between(jnp.where(is_short, inside, lower), jnp.where(is_short, upper, inside))
+    line_point = _between(lower, upper)
+    start = lower + uniforms * (upper - lower)  # y
+    is_short = jnp.sum(start) <= 1
+    # `_between` needs ends on both sides of the simplex, and one of them is the box's corner beyond the simplex from y.
+    random_point = _between(jnp.where(is_short, start, lower), jnp.where(is_short, upper, start))
     rule = jnp.asarray(rule)
-    return jnp.where(rule == FILLED_POINT, _filled(lower, upper), jnp.where(rule == RANDOM_POINT, coordinates, line))
+    other_point = jnp.where(rule == RANDOM_POINT, random_point, line_point)
+    return jnp.where(rule == FILLED_POINT, _filled(lower, upper), other_point)
 
 
 def truncated(point: Float[Array, " K"], max_active: Int[Scalar, ""]) -> Float[Array, " K"]:
     """Return the `max_active` largest weights, divided by their sum, and 0 elsewhere.
 
-    Ties go to the first, and the result may lie outside the point's box.
+    Ties go to the first weights, and the result may lie outside the leaf's box.
 
     Source: Sec. IV-B, on (1b).
     """
@@ -213,6 +215,7 @@ def _halves(
     uniform: Float[Array, ""],
     params: Params,
 ) -> tuple[Float[Array, "2 K"], Float[Array, "2 K"], Int[Array, ""]]:
+    """Return the lower and the upper corners of both halves of a box, and the dimension that was halved."""
     num_experts = jnp.asarray(params.num_experts, jnp.int32)
     is_effective = jnp.asarray(params.split_rule) == EFFECTIVE_SPLIT
     random_dimension = jnp.minimum(jnp.floor(uniform * num_experts).astype(jnp.int32), num_experts - 1)
@@ -225,7 +228,7 @@ def _halves(
     lowers = jnp.stack([lower, jnp.where(is_cut, middle, lower)])
     uppers = jnp.stack([jnp.where(is_cut, middle, upper), upper])
     tight_lowers, tight_uppers = tightened(lowers, uppers)
-    return (jnp.where(is_effective, tight_lowers, lowers), jnp.where(is_effective, tight_uppers, uppers), dimension)
+    return jnp.where(is_effective, tight_lowers, lowers), jnp.where(is_effective, tight_uppers, uppers), dimension
 
 
 def _between(short: Float[Array, " K"], long: Float[Array, " K"]) -> Float[Array, " K"]:
@@ -236,11 +239,10 @@ def _between(short: Float[Array, " K"], long: Float[Array, " K"]) -> Float[Array
 
 
 def _filled(lower: Float[Array, " K"], upper: Float[Array, " K"]) -> Float[Array, " K"]:
-    """Return max(l, min(u, level)) with sum 1. Between ends of sides, the sum is linear in the level."""
+    """Return max(l, min(u, level)) with sum 1. Its sum is linear in the level between neighbouring ends of sides."""
     ends = jnp.concatenate([lower, upper])
     sums = jnp.sum(jnp.clip(ends[:, None], lower, upper), axis=1)
-    is_below = sums <= 1
-    start = jnp.max(jnp.where(is_below, ends, jnp.min(lower)))
+    start = jnp.max(jnp.where(sums <= 1, ends, jnp.min(lower)))  # the last end before the level
     filled = jnp.clip(start, lower, upper)
     slope = jnp.sum((lower <= start) & (start < upper)).astype(lower.dtype)
     level = start + jnp.maximum(1 - jnp.sum(filled), 0) / jnp.maximum(slope, 1)
@@ -248,9 +250,10 @@ def _filled(lower: Float[Array, " K"], upper: Float[Array, " K"]) -> Float[Array
 
 
 def _read(rows: Array, is_row: Bool[Array, " C"]) -> Array:
+    """Return the only row in the mask `is_row`."""
     mask = is_row.reshape(is_row.shape + (1,) * (rows.ndim - 1))
     return jnp.sum(jnp.where(mask, rows, 0), axis=0, dtype=rows.dtype)
 
 
-def _written(rows: Float[Array, "C K"], is_row: Bool[Array, " C"], row: Float[Array, " K"]) -> Float[Array, "C K"]:
+def _write(rows: Float[Array, "C K"], is_row: Bool[Array, " C"], row: Float[Array, " K"]) -> Float[Array, "C K"]:
     return jnp.where(is_row[:, None], row, rows)

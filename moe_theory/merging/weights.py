@@ -30,8 +30,8 @@ def merge(experts: PyTree | Sequence[PyTree], weights: Float[Numbers, " K"]) -> 
         [0.25, 3.0]
     """
     if isinstance(experts, list):
-        kinds = {jax.tree.structure(expert) for expert in experts}
-        if len(kinds) > 1:
+        structures = {jax.tree.structure(expert) for expert in experts}
+        if len(structures) > 1:
             raise InvalidValueError("experts must have one structure. Merge only experts of the same architecture.")
         experts = jax.tree.map(lambda *leaves: jnp.stack(leaves), *experts)
     for leaf in jax.tree.leaves(experts):
@@ -84,42 +84,44 @@ def equal_weights(exists: Bool[Array, " K"]) -> Float[Array, " K"]:
 
 
 def uniform_weights(key: Key[Array, ""], exists: Bool[Array, " K"]) -> Float[Array, " K"]:
-    draws = jax.random.exponential(key, exists.shape, jnp.result_type(float))
-    weights = jnp.where(exists, draws, 0)
+    """Draw weights of the existing experts, uniform on their simplex."""
+    exponentials = jax.random.exponential(key, exists.shape, jnp.result_type(float))
+    weights = jnp.where(exists, exponentials, 0)
     return weights / jnp.sum(weights)
 
 
 def like_tasks(shares: Float[Array, " V"], max_experts: int) -> Float[Array, " K"]:
-    """Return the share of task v for expert v, padded with 0 or cut to the number of experts."""
+    """Return weights that give expert v the share of task v, padded with 0 or cut to the number of experts."""
     return jnp.pad(shares[:max_experts], (0, max(0, max_experts - shares.shape[0])))
 
 
 def log_gammas(key: Key[Array, ""], count: int, concentration: Float[Scalar, ""]) -> Float[Array, " n"]:
     """Draw logarithms of independent gamma variables.
 
-    The softmax of these is a Dirichlet variable. A longer array begins with the shorter one. We use logarithms because
-    gammas of small concentrations would underflow. We take the first accepted proposal of a fixed number (or the last
-    proposal, in 1 of 10^10 cases).
+    Their softmax is a Dirichlet variable. With the same key, a longer array begins with the shorter one. We use
+    logarithms because gammas of small concentrations would underflow. Of `PROPOSALS` proposals we take the first that
+    is accepted (or the last proposal, in 1 of 10^10 cases).
 
     Source: Marsaglia and Tsang, 2000, for a shape of 1 + a, where at least 95 % are accepted. A gamma of shape a is
         this times U^(1/a).
     """
     dtype = jnp.result_type(float)
     shape = jnp.asarray(concentration, dtype)
-    scale = shape + 2 / 3
-    units, deviates = draws(key, count * (1 + PROPOSALS), count * PROPOSALS, dtype)
-    units = units.reshape(count, 1 + PROPOSALS)
-    deviates = deviates.reshape(count, PROPOSALS)
-    cubes = (1 + deviates / (3 * jnp.sqrt(scale))) ** 3
+    scale = shape + 2 / 3  # (1 + a) - 1/3, d of the source
+    uniforms, normals = draws(key, count * (1 + PROPOSALS), count * PROPOSALS, dtype)
+    uniforms = uniforms.reshape(count, 1 + PROPOSALS)  # U, then one for each proposal
+    normals = normals.reshape(count, PROPOSALS)
+    cubes = (1 + normals / (3 * jnp.sqrt(scale))) ** 3
     logs = jnp.log(jnp.maximum(cubes, jnp.finfo(dtype).tiny))
-    is_accepted = (cubes > 0) & (jnp.log(units[:, 1:]) < deviates**2 / 2 + scale * (1 - cubes + logs))
+    is_accepted = (cubes > 0) & (jnp.log(uniforms[:, 1:]) < normals**2 / 2 + scale * (1 - cubes + logs))
     accepted = logs[:, -1]
     for proposal in reversed(range(PROPOSALS - 1)):
         accepted = jnp.where(is_accepted[:, proposal], logs[:, proposal], accepted)
-    return jnp.log(scale) + accepted + jnp.log(units[:, 0]) / shape
+    return jnp.log(scale) + accepted + jnp.log(uniforms[:, 0]) / shape
 
 
 def largest(values: Float[Array, " K"], exists: Bool[Array, " K"], max_active: Int[Scalar, ""]) -> Bool[Array, " K"]:
+    """Return which existing experts have the `max_active` largest values. Ties go to the first."""
     index = jnp.arange(values.shape[0], dtype=jnp.int32)
     is_tied_before = (values[None, :] == values[:, None]) & (index[None, :] < index[:, None])
     is_before = exists[None, :] & ((values[None, :] > values[:, None]) | is_tied_before)

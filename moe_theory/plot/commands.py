@@ -19,7 +19,7 @@ class Option(NamedTuple):
     help: str
     names: tuple[str, ...] = ()  # such as ("--servers",). By default the parameter's name with hyphens
     metavar: str | None = None  # name of the value in help, such as FILE
-    default: float | str | None = None  # default that help shows if the parameter's is None
+    default: float | str | None = None  # default that help shows if the parameter's own default is None
     default_words: str = ""  # the default in words, if it is not a value
 
     def names_of(self, parameter: str) -> tuple[str, ...]:
@@ -42,5 +42,6 @@ class Interruption(KeyboardInterrupt):
 
 
 def option_of(hint: Any) -> Option:
+    """Return the first `Option` in an `Annotated` hint, or one without help."""
     options = (part for part in getattr(hint, "__metadata__", ()) if isinstance(part, Option))
     return next(options, Option(""))

@@ -28,10 +28,10 @@ class Document:
 
     body: Callable[[], Any]  # the JSON document. Missing numbers are null
     text: Callable[[int], str]  # Markdown for lines of this many characters
-    schema: str = ""  # name and version at the start of the JSON document
+    schema: str = ""  # name and version at the start of the JSON document, empty for none
     verdicts: "Report | None" = None  # printed below the text, as by `verify`
     folder: Path | None = None  # folder of the files
-    files: Mapping[str, Content] = dataclasses.field(default_factory=dict)  # contents by name, written all or none
+    files: Mapping[str, Content] = dataclasses.field(default_factory=dict)  # by name. Either all are written, or none
 
     def to_json(self) -> Any:
         body = plain(self.body())
@@ -42,8 +42,9 @@ class Document:
 
 
 def of_paths(paths: Iterable[Path], text: str | None = None) -> Document:
-    written = [*map(str, paths)]
-    return Document(lambda: written, lambda _: paragraphs(map(code, written)) if text is None else text)
+    """Return a document on written files: their paths, or this text."""
+    names = [*map(str, paths)]
+    return Document(body=lambda: names, text=lambda _: paragraphs(map(code, names)) if text is None else text)
 
 
 def read_written(path: Path) -> Any:

@@ -18,10 +18,10 @@ from moe_theory.plot.spec import Setup
 from moe_theory.runs import Cell, Run
 
 EXPERTS = (2, 4, 6, 12, 20)
-MAPPED = 12  # experts in the maps
+MAPPED = 12  # number of experts in the maps, or the nearest number that was run
 DRIVES = tuple(float(drive) for drive in np.geomspace(0.03, 30, 10).round(3))  # kappa
 RATIOS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # kappa / lambda
-FAR = 10.0  # the ratio at which numbers of experts are compared
+FAR = 10.0  # kappa / lambda at which numbers of experts are compared, the last of `RATIOS`
 MARKERS = "os^Dv"  # markers of numbers of experts, for prints in grey
 DRIVE_LABEL = r"gate drive $\kappa$"
 LINE = roles.ArtistStyle(color="white", linewidth=1.4)  # lines on the maps
@@ -43,14 +43,12 @@ def compute(setup: Setup, kinds: Kinds) -> xr.Dataset:
     """Return means and standard errors over replicates, by experts, kind of run, kappa and kappa / lambda."""
     places: list[Place] = list(itertools.product(setup.experts, kinds.choices, DRIVES, RATIOS))
     reading = setup.params()
-    # These two are set by the drive and the ratio.
+    # `at_drive` overwrites these two. As overrides of all cells, `Setup` refuses a user's values for them.
     decided = {"signal_scale": reading.signal_scale, "perturbation_scale": reading.perturbation_scale}
-    params = {
-        _name(number, kind, drive, ratio): kinds.at_drive(
-            setup.params(num_experts=number, **kinds.choices[kind], **decided), drive, ratio, setup.dims
-        )
-        for number, kind, drive, ratio in places
-    }
+    params = {}
+    for number, kind, drive, ratio in places:
+        kind_params = setup.params(num_experts=number, **kinds.choices[kind], **decided)
+        params[_name(number, kind, drive, ratio)] = kinds.at_drive(kind_params, drive, ratio, setup.dims)
     cells = []
     for ending, system in kinds.systems.items():
         cells += [
@@ -88,13 +86,14 @@ def mean_move(run: Run, dims: Any) -> float:
     """Return an expert's move after a task of another type, relative to the mean length of ground truths."""
     truths = np.moveaxis(run.state.pool.truths, -1, 0).astype(np.float64)
     clusters = run.state.pool.clusters[:, 0]
-    distances = np.linalg.norm(truths[:, :, None] - truths[:, None], axis=-1)[:, clusters[:, None] != clusters]
+    distances = np.linalg.norm(truths[:, :, None] - truths[:, None], axis=-1)
+    is_other_type = clusters[:, None] != clusters
     length = np.mean(np.linalg.norm(truths, axis=-1))
-    return math.sqrt(dims.num_samples / dims.num_features) * float(np.mean(distances) / length)
+    return math.sqrt(dims.num_samples / dims.num_features) * float(np.mean(distances[:, is_other_type]) / length)
 
 
 def critical_at(num_experts: int, ratio: float, dims: Any, move: float) -> float:
-    """Return the smallest drive at which a leader that has paid is still ahead by lambda, or NaN."""
+    """Return the smallest drive kappa at which a leader that has paid is still ahead by lambda, or NaN for none."""
     if num_experts < 2:
         return math.nan
     contraction = math.sqrt(error_contraction(dims.num_features, dims.num_samples))
@@ -114,14 +113,16 @@ def draw(data: xr.Dataset, canvas: Any, kinds: Mapping[str, str], axis: str, com
     Args:
         chance: the share of own arrivals under task-independent routing.
     """
-    last = rf"({chr(ord('a') + len(kinds))}) at $\kappa/\lambda$ = {FAR:g}"
-    *maps, panel = panels.row(canvas, [*kinds.values(), last], xscale="log", xlabel=DRIVE_LABEL)
+    letter = chr(ord("a") + len(kinds))
+    last_title = rf"({letter}) at $\kappa/\lambda$ = {FAR:g}"
+    *maps, panel = panels.row(canvas, [*kinds.values(), last_title], xscale="log", xlabel=DRIVE_LABEL)
     map_data = data.sel(experts=data.attrs["mapped"])
     mesh: Any = None
     for map_panel, kind in zip(maps, kinds, strict=True):
         shares = map_data.own.sel({axis: kind}).transpose("ratio", "drive")
-        edges = numbers.log_edges(map_data.drive), numbers.log_edges(map_data.ratio)
-        mesh = map_panel.pcolormesh(*edges, shares, cmap="viridis", vmin=0, vmax=1)
+        x_edges = numbers.log_edges(map_data.drive)
+        y_edges = numbers.log_edges(map_data.ratio)
+        mesh = map_panel.pcolormesh(x_edges, y_edges, shares, cmap="viridis", vmin=0, vmax=1)
         map_panel.set_yscale("log")
         LINE.plot(map_panel, map_data.critical, map_data.ratio)
     maps[0].set_ylabel(r"$\kappa/\lambda$")
@@ -133,11 +134,11 @@ def draw(data: xr.Dataset, canvas: Any, kinds: Mapping[str, str], axis: str, com
     return maps
 
 
-def _draw_experts(panel: Any, far: xr.Dataset) -> None:
-    experts = far.experts.values
+def _draw_experts(panel: Any, data: xr.Dataset) -> None:
+    experts = data.experts.values
     for number, colour, marker in zip(experts, roles.ramp(len(experts)), itertools.cycle(MARKERS), strict=False):
-        one = far.sel(experts=number)
+        selection = data.sel(experts=number)
         look = roles.ArtistStyle(color=colour, marker=marker, markersize=3, linestyle="none")
-        panels.intervals(panel, one.drive, one.own, one.own_error, f"$M$ = {number}", **look)
-        panel.plot(one.drive, one.own_reduced, color=colour, linewidth=1.1)
-        roles.REFERENCE(color=colour).vline(panel, float(one.critical))
+        panels.intervals(panel, selection.drive, selection.own, selection.own_error, f"$M$ = {number}", **look)
+        panel.plot(selection.drive, selection.own_reduced, color=colour, linewidth=1.1)
+        roles.REFERENCE(color=colour).vline(panel, float(selection.critical))

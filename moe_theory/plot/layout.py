@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 GAP = 3  # least pixels next to a legend
 LEAST_FONT = 5  # points
-NARROWER = 0.4  # height falls as this power of width
+HEIGHT_POWER = 0.4  # height falls as this power of width
 
 
 class NotebookFigure(Figure):
@@ -27,8 +27,8 @@ class NotebookFigure(Figure):
 
 def drawn(spec: "FigureSpec", data: xr.Dataset, width: float | None) -> Figure:
     """Return a figure in the current style, in its own size or with a width in inches."""
-    wide, high = spec.size
-    size = spec.size if width is None else (width, high * (width / wide) ** NARROWER)
+    default_width, height = spec.size
+    size = spec.size if width is None else (width, height * (width / default_width) ** HEIGHT_POWER)
     figure = NotebookFigure(figsize=size, layout="constrained")
     spec.draw(data, figure)
     _fix_colours(figure)
@@ -38,7 +38,7 @@ def drawn(spec: "FigureSpec", data: xr.Dataset, width: float | None) -> Figure:
 
 
 def _fix_colours(figure: Figure) -> None:
-    for line in figure.findobj(Line2D):
+    for line in figure.findobj(Line2D):  # in another style, in which it may be drawn later, C0 is another colour
         for part in ("color", "markerfacecolor", "markeredgecolor"):
             colour = getattr(line, f"get_{part}")()
             if isinstance(colour, str) and colour != "none":
@@ -53,34 +53,36 @@ def fit(figure: Figure) -> None:
         axes.xaxis.set_minor_formatter(NullFormatter())
         axes.yaxis.set_minor_formatter(NullFormatter())
         title = axes.get_title("left")
-        right = axes.get_title("right")
-        if title and right:
+        right_title = axes.get_title("right")
+        if title and right_title:
             axes.set_title("", loc="right")
-            title = f"{title}\n{right}"
+            title = f"{title}\n{right_title}"
         axes.set_title(title, loc="left", wrap=True)
         axes.title.set_wrap(True)
         axes.xaxis.label.set_wrap(True)
 
 
 def _fit_legend(figure: Figure, legend: Legend) -> None:
-    columns: int = legend._ncols  # pyright: ignore[reportAttributeAccessIssue]
-    before = legend.get_window_extent().height
+    columns: int = legend._ncols  # no public attribute has it  # pyright: ignore[reportAttributeAccessIssue]
+    first_height = legend.get_window_extent().height
     texts = legend.get_texts()
-    title = legend.get_title().get_text()
     size = next((float(text.get_fontsize()) for text in texts), 0.0)
     while legend.get_window_extent().width > figure.bbox.width - 2 * GAP and (columns > 1 or size > LEAST_FONT):
-        columns, size = (columns - 1, size) if columns > 1 else (1, 0.9 * size)
-        fitted = figure.legend(
+        if columns > 1:
+            columns -= 1
+        else:
+            size *= 0.9
+        narrower = figure.legend(
             handles=legend.legend_handles,
             labels=[text.get_text() for text in texts],
             loc="outside upper center",
             ncols=columns,
             fontsize=size,
-            title=title or None,
+            title=legend.get_title().get_text() or None,
             columnspacing=legend.columnspacing,
             handlelength=legend.handlelength,
         )
         legend.remove()
-        legend = fitted
-    grown = (legend.get_window_extent().height - before) / figure.dpi
-    figure.set_figheight(figure.get_figheight() + max(grown, 0.0))
+        legend = narrower
+    growth = (legend.get_window_extent().height - first_height) / figure.dpi
+    figure.set_figheight(figure.get_figheight() + max(growth, 0.0))

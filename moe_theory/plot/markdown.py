@@ -68,16 +68,18 @@ def paragraphs(lines: Iterable[object]) -> str:
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], numbers: Sequence[str] = ()) -> Markup:
     """Return a table. Columns in `numbers` are aligned on the right."""
     rules = ["---:" if name in numbers else "---" for name in columns]
-    lines = [[words(name) for name in columns], rules, *([words(cell) for cell in row] for row in rows)]
+    lines = [[words(name) for name in columns], rules]
+    lines += [[words(cell) for cell in row] for row in rows]
     return Markup("\n".join(f"| {' | '.join(line)} |" for line in lines))
 
 
 def table_width(columns: Mapping[str, Sequence[str]]) -> int:
-    return sum(max(map(len, (name, *column))) + 2 for name, column in columns.items())
+    """Return the characters in a line of a table of cells by column name, as `terminal` prints it."""
+    return sum(max(map(len, (name, *cells))) + 2 for name, cells in columns.items())
 
 
 def words(value: object) -> Markup:
-    """Return a value in one line of Markdown. It is escaped unless it is `Markup`."""
+    """Return a value in one line of Markdown. The line is escaped unless the value is `Markup`."""
     if isinstance(value, Markup):
         return value
     return escaped(re.sub(r"<|&(?=#?\w+;)", lambda sign: html.escape(sign[0]), str(value)))
@@ -85,7 +87,7 @@ def words(value: object) -> Markup:
 
 def escaped(text: str) -> Markup:
     line = _one_line(text)
-    # Characters of escapes, code, emphasis, cells, fences, mathematics and links, and starts of blocks.
+    # Characters of escapes, code, emphasis, cells, fences, mathematics and links, and below starts of blocks.
     line = re.sub(r"[\\`*|~$]|(?<![^\W_])_|_(?![^\W_])|(?<=\])[(:]", r"\\\g<0>", line)
     line = re.sub(r"^(?:[#>]|[-+=](?=[-+= ]|$))", r"\\\g<0>", line)
     return Markup(re.sub(r"^(\d{1,9})(?=[.)](?: |$))", r"\1\\", line))
@@ -93,7 +95,8 @@ def escaped(text: str) -> Markup:
 
 def code(text: str) -> Markup:
     line = _one_line(text)
-    fence = "`" * (1 + max((len(run) for run in re.findall("`+", line)), default=0))
+    longest_run = max((len(run) for run in re.findall("`+", line)), default=0)
+    fence = "`" * (1 + longest_run)
     if "`" in line:
         line = f" {line} "
     return Markup(f"{fence}{line}{fence}")
@@ -113,7 +116,8 @@ def terminal(text: str) -> list[Text | Table]:
     """Return Markdown as Rich prints it. Paragraphs that begin with bold words become grids."""
     blocks: list[Text | Table] = []
     grid: Table | None = None
-    for node, depth in _flattened(SyntaxTreeNode(MarkdownIt("commonmark").enable("table").parse(text))):
+    tokens = MarkdownIt("commonmark").enable("table").parse(text)
+    for node, depth in _flattened(SyntaxTreeNode(tokens)):
         heading = _heading_of(node)
         line = _words_of(node)
         if heading and grid is None:
@@ -140,6 +144,7 @@ def _flattened(root: SyntaxTreeNode, depth: int = 0) -> Iterator[tuple[SyntaxTre
 
 
 def _heading_of(node: SyntaxTreeNode) -> str:
+    """Return the bold words at the start of a paragraph, or nothing."""
     if node.type == "blockquote":
         node = node.children[0]
     if node.type != "paragraph":
@@ -159,14 +164,14 @@ def _words_of(node: SyntaxTreeNode) -> str:
 
 
 def _line_of(node: SyntaxTreeNode, depth: int) -> Text:
-    words = _words_of(node).rstrip()
+    line = _words_of(node).rstrip()
     style = ""
     if node.type == "heading":
         style = "bold"
-    elif words.startswith("WARNING"):
+    elif line.startswith("WARNING"):
         style = "yellow"
     has_code = any(part.type in ("code_inline", "fence") for part in node.walk())
-    return Text("  " * depth + words, style, no_wrap=has_code)
+    return Text("  " * depth + line, style, no_wrap=has_code)
 
 
 def _ruled(node: SyntaxTreeNode) -> Table:
@@ -181,8 +186,8 @@ def _ruled(node: SyntaxTreeNode) -> Table:
         )
     for row in body:
         cells = []
-        for words in map(_words_of, row.children):
-            match = _STYLED.match(words)
-            cells.append(Text(words, STYLES[match[0]] if match else ""))
+        for cell in map(_words_of, row.children):
+            match = _STYLED.match(cell)
+            cells.append(Text(cell, STYLES[match[0]] if match else ""))
         rich_table.add_row(*cells)
     return rich_table

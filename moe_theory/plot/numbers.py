@@ -30,17 +30,18 @@ def over(function: Callable[..., Values], inner: Values | None = None, /, **axes
     """Return the results of `function` over the `axes` as a dataset, with NaN for missing names.
 
     Args:
-        function: takes a value of each axis, and returns numbers by name, or arrays along the last of `inner` axes.
+        function: takes a value of each axis by position, and returns numbers or arrays by name.
+        inner: values on the axes of these arrays, by axis. An array with fewer axes has the last of them.
     """
     inner = inner or {}
     results = [function(*place) for place in itertools.product(*axes.values())]
     shape = tuple(map(len, axes.values()))
     variables = {}
     for name in dict.fromkeys(itertools.chain(*results)):
-        absent = np.full(next(np.shape(result[name]) for result in results if name in result), np.nan)
-        values = np.array([result.get(name, absent) for result in results])
-        inner_axes = list(inner)[len(inner) - values.ndim + 1 :]
-        variables[name] = ([*axes, *inner_axes], values.reshape(*shape, *values.shape[1:]))
+        inner_shape = next(np.shape(result[name]) for result in results if name in result)
+        values = np.array([result.get(name, np.full(inner_shape, np.nan)) for result in results])
+        inner_axes = list(inner)[len(inner) - len(inner_shape) :]
+        variables[name] = ([*axes, *inner_axes], values.reshape(*shape, *inner_shape))
     labels = {name: (name, np.asarray(values)) for name, values in {**axes, **inner}.items()}
     return xr.Dataset(variables, labels)
 
@@ -64,9 +65,12 @@ def means(samples: Mapping[str, Shaped[np.ndarray, "*R B"]]) -> dict[str, Float[
 
 
 def log_edges(centres: Float[ArrayLike, " R"]) -> Float[np.ndarray, " R+1"]:
-    logs = np.log(np.asarray(centres))  # without labels, which would align neighbours with themselves
+    """Return edges between neighbouring centres, and beyond the ends, on a logarithmic axis."""
+    logs = np.log(np.asarray(centres))  # an array without labels, by which xarray would subtract a value from itself
     middles = (logs[1:] + logs[:-1]) / 2
-    return np.exp(np.r_[2 * logs[0] - middles[0], middles, 2 * logs[-1] - middles[-1]])
+    first = 2 * logs[0] - middles[0]
+    last = 2 * logs[-1] - middles[-1]
+    return np.exp(np.r_[first, middles, last])
 
 
 def log_axis_cells(
@@ -75,16 +79,15 @@ def log_axis_cells(
     """Return cells with the names of `settings` (name -> params).
 
     Args:
-        also: further rounds to record. If impossible, the last recorded round before is used.
+        also: further rounds to record. For a round between two strides, the last round before it is recorded.
     """
     rounds = recorded_rounds(num_rounds, STRIDE)
-    places = np.arange(len(rounds))
+    dense = np.flatnonzero(rounds <= DENSE_ROUNDS)
     sparse = np.searchsorted(rounds, np.rint(np.geomspace(DENSE_ROUNDS, num_rounds, SPARSE_RECORDS)))
+    sparse = np.minimum(sparse, len(rounds) - 1)
     extra = np.searchsorted(rounds, np.array(list(also), int), side="right") - 1
-    kept_places = np.concatenate(
-        [places[rounds <= DENSE_ROUNDS], np.minimum(sparse, len(rounds) - 1), extra[extra >= 0]]
-    )
-    keep = tuple(np.unique(kept_places).tolist())
+    places = np.concatenate([dense, sparse, extra[extra >= 0]])
+    keep = tuple(np.unique(places).tolist())
     return [Cell(name, system, params, num_rounds, STRIDE, observe, keep=keep) for name, params in settings.items()]
 
 

@@ -24,19 +24,19 @@ def row(
     ylabel: str = "",
     sharex: bool = False,
     sharey: bool = False,
-    **each: Any,
+    **settings: Any,
 ) -> Sequence["Axes"]:
     """Return panels side by side. In a narrow figure they are stacked and the figure grows.
 
     Args:
         titles: one title per panel.
-        ylabel: the label of the first panel.
-        each: arguments of `Axes.set` for each panel.
+        ylabel: the label of the first panel of each row.
+        settings: arguments of `Axes.set` for each panel.
     """
     root: Any = canvas.figure
     count = len(titles)
     columns = max(1, min(count, int(root.get_figwidth() / LEAST_WIDTH)))
-    rows = -(-count // columns)
+    rows = -(-count // columns)  # rounded up
     root.set_figheight(root.get_figheight() * rows)
     is_split = rows > 1
     panels = canvas.subplots(rows, columns, squeeze=False, sharex=sharex and not is_split, sharey=sharey).ravel()
@@ -44,7 +44,7 @@ def row(
         spare.remove()
     for panel, title in zip(panels, titles, strict=False):
         panel.set_title(title, loc="left")
-        panel.set(**each)
+        panel.set(**settings)
         if is_split:
             panel.tick_params(labelleft=True)  # a shared axis hides these inside a row
     for panel in panels[:count:columns]:
@@ -59,17 +59,17 @@ def curve(panel: "Axes", x: Any, data: xr.Dataset, label: str = "", band: str = 
 
 
 def intervals(panel: "Axes", x: Any, y: Any, error: Any, label: str = "", *, log: bool = False, **role: Any) -> None:
-    """Draw points with 95 % intervals from standard errors. On a `log` axis their ends stay above 0."""
+    """Draw points with 95 % intervals from standard errors. On a `log` axis the intervals' ends stay above 0."""
     values = np.asarray(y)
     half = Z * np.nan_to_num(error)
-    low = np.minimum(half, values * (1 - 1e-9)) if log else half
+    lower_half = np.minimum(half, values * (1 - 1e-9)) if log else half
     panel.plot(x, values, label=label, **role)
-    above = {"zorder": role["zorder"]} if "zorder" in role else {}
-    panel.errorbar(x, values, (low, half), fmt="none", ecolor=role["color"], elinewidth=0.9, **above)
+    order = {"zorder": role["zorder"]} if "zorder" in role else {}
+    panel.errorbar(x, values, (lower_half, half), fmt="none", ecolor=role["color"], elinewidth=0.9, **order)
 
 
 def note(panel: "Axes", words: str, at: tuple[Any, Any], shift: tuple[float, float] = (0, 0), **style: Any) -> None:
-    """Write words `shift` points away from a place, aligned to that side."""
+    """Write words `shift` points away from the place `at`. They extend away from it."""
     across, up = shift
     sides: dict[str, Any] = {"ha": "right" if across < 0 else "left", "va": "top" if up < 0 else "bottom"}
     panel.annotate(words, at, shift, textcoords="offset points", **(sides | style))
@@ -92,10 +92,11 @@ def legend(canvas: "FigureBase", ncols: int, **layout: Any) -> None:
     from matplotlib.lines import Line2D
 
     handle_of_label: dict[str, Any] = {}
-    parts: Any = canvas  # a figure, or a part of one
-    for panel in parts.axes:
-        for artist, label in zip(*panel.get_legend_handles_labels(), strict=True):
-            handle_of_label.setdefault(label, artist)
+    figure: Any = canvas  # a figure, or a part of one
+    for panel in figure.axes:
+        handles, labels = panel.get_legend_handles_labels()
+        for handle, label in zip(handles, labels, strict=True):
+            handle_of_label.setdefault(label, handle)
     labels = sorted(handle_of_label, key=lambda label: not isinstance(handle_of_label[label], Line2D))
     handles = [handle_of_label[label] for label in labels]
     canvas.legend(handles, labels, loc="outside upper center", ncols=ncols, **layout)

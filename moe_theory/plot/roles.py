@@ -27,7 +27,7 @@ INK = "#000000"
 DASHED = (0, (4, 1.6))
 DOTTED = (0, (1, 1.2))
 DASH_DOTTED = (0, (4, 1.2, 1, 1.2))
-LIGHTEST = 0.55  # above this value viridis is too light for a line
+LIGHTEST = 0.55  # place in viridis, from 0 to 1, above which it is too light for a line
 
 MEASURED = ArtistStyle(color="C0", linewidth=1.6)
 BAND = ArtistStyle(color="C0", alpha=0.16, linewidth=0)  # the spread of replicates
@@ -50,7 +50,7 @@ RIGHT = ArtistStyle(  # the correction. It has circles, because it often lies on
 )
 REFERENCE = ArtistStyle(color="0.5", linewidth=0.8, linestyle=DOTTED, zorder=0)  # a level or a time
 ENDED = ArtistStyle(color="0.2", linewidth=1.0)  # early termination of the gates
-HALF_ENDED = ArtistStyle(color="0.25", marker="v", markersize=4.5, linestyle="none")  # termination in half of the runs
+HALF_ENDED = ArtistStyle(color="0.25", marker="v", markersize=4.5, linestyle="none")  # when half of the runs ended
 ZERO = ArtistStyle(color="0.7", linewidth=0.6, zorder=0)
 GROUND = ArtistStyle(color="0.89", linewidth=0.5, zorder=0)  # for rows and grids
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class Setup:
+    """Choices for one computation of a figure's data."""
+
     name: str  # the figure's name
     reading: ReadingLike
     replicates: int
@@ -32,7 +34,7 @@ class Setup:
     experts: tuple[int, ...]  # numbers of experts to draw, if the figure allows a choice
     dims: Any  # static sizes with room for these experts, if the figure allows a choice
     command: str  # the command that draws the figure
-    overrides: list[set[str]] = dataclasses.field(default_factory=list)  # sets of overridden parameters, one per call
+    overrides: list[set[str]] = dataclasses.field(default_factory=list)  # names of overrides, for each call of `params`
 
     def params(self, **overrides: Any) -> Any:
         if overrides:
@@ -45,9 +47,10 @@ class Setup:
         return run_cells(listed, self.replicates, seed=self.seed, progress=self.progress, what=self.name)
 
     def require_settings_used(self) -> None:
-        decided = set.intersection(*self.overrides) if self.overrides else set()
-        for name in asked_of(self.reading)[1]:
-            if name in decided:
+        always_overridden = set.intersection(*self.overrides) if self.overrides else set()
+        _, user_settings = asked_of(self.reading)
+        for name in user_settings:
+            if name in always_overridden:
                 alternative = "experts" if name == "num_experts" and self.experts else "another parameter"
                 raise InvalidValueError(
                     f"{name} cannot be set, because the figure {self.name} always sets it. Set {alternative}.",
@@ -80,7 +83,7 @@ class FigureSpec:
     dims: Any = None  # static sizes, if experts can be chosen
     claims: tuple[str, ...] = ()  # globs over the ids of related claims
 
-    def takes(self, option: str) -> bool:
+    def takes(self, option: str) -> bool:  # "rounds" or "experts"
         return getattr(self, option) not in (None, ())
 
     def compute(self, setup: Setup) -> "xr.Dataset":
@@ -115,7 +118,7 @@ class FigureSpec:
             experts: numbers of experts, by default the figure's own numbers.
         """
         check_replicates(replicates)
-        root_key(seed)
+        root_key(seed)  # refuses impossible seeds
         command = f"moe-theory figures {self.paper} {self.name} {adjusted(reading).options}"
         command += f" --replicates {replicates} --seed {seed}"
         if rounds is not None:
@@ -129,10 +132,10 @@ class FigureSpec:
             if dims is not None:
                 dims = dataclasses.replace(dims, max_experts=max(numbers))
         return Setup(
-            self.name,
-            reading,
-            replicates,
-            seed,
+            name=self.name,
+            reading=reading,
+            replicates=replicates,
+            seed=seed,
             progress=progress,
             rounds=rounds or self.rounds,
             experts=numbers,
@@ -143,11 +146,12 @@ class FigureSpec:
     def caption(self, data: "xr.Dataset") -> str:
         attributes = data.attrs
         replicates = attributes["replicates"]
-        numbers = {
+        facts = {
             "count": f"{replicates} {plural(replicates, 'replicate')}, seed {attributes['seed']}",
             "choices": attributes["reading_summary"].replace("sigma_0", "σ₀"),
         }
-        words: Any = ChainMap({**self.words(data)}, numbers, attributes, getattr(self.draw, "__globals__", {}))
+        module_names = getattr(self.draw, "__globals__", {})
+        words: Any = ChainMap({**self.words(data)}, facts, attributes, module_names)  # the first that has a name counts
         return f"{self.text}\n{self.closing.replace('{runs}', self.runs)}".format_map(words)
 
 
@@ -161,18 +165,20 @@ def figure(name: str, data: Compute, /, *, title: str, summary: str, **about: An
     """
     paper, _, figure_name = name.partition(".")
 
-    def made(draw: Draw) -> FigureSpec:
-        text = re.sub(r"\s*\n\s*", " ", (draw.__doc__ or "").strip())
-        return FigureSpec(paper, figure_name, title, summary, data, draw, text, **{"claims": (f"{paper}.*",), **about})
+    def decorate(draw: Draw) -> FigureSpec:
+        text = re.sub(r"\s*\n\s*", " ", (draw.__doc__ or "").strip())  # in one line
+        return FigureSpec(
+            paper, figure_name, title, summary, data=data, draw=draw, text=text, **{"claims": (f"{paper}.*",), **about}
+        )
 
-    return made
+    return decorate
 
 
 def figures(*specs: FigureSpec) -> dict[str, FigureSpec]:
     return {spec.name: spec for spec in specs}
 
 
-class Curves(NamedTuple):
+class Curves(NamedTuple):  # in a panel of the overview
     x: Float[np.ndarray, " R"]
     mean: Float[np.ndarray, " R"]  # measured mean
     low: Float[np.ndarray, " R"]  # 10 % quantile of replicates, NaN if there is no band
@@ -182,7 +188,7 @@ class Curves(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class Panel:
+class Panel:  # of the overview: what was measured, against a printed and a corrected claim
     title: str
     note: str  # a sentence for the caption
     printed: str  # id of the printed claim

@@ -21,7 +21,7 @@ Form = Literal["svg", "pdf", "png"]
 FORMS: tuple[Form, ...] = ("svg", "pdf", "png")
 UNITS = {"in": 1.0, "cm": 2.54, "mm": 25.4}  # units per inch
 FONTS = ("font.size", "axes.titlesize", "axes.labelsize", "xtick.labelsize", "ytick.labelsize", "legend.fontsize")
-LEAST_SHARE = 0.8  # smallest relative size of words on a page
+LEAST_SHARE = 0.8  # smallest relative size of words in a narrow figure
 WIDTHS = (2.0, 40.0)  # smallest and largest width of a figure in inches
 PAGE_WIDTH = 7.2  # inches
 PIXELS_PER_INCH = 200
@@ -71,7 +71,8 @@ def saved(figure: "Figure", form: Form, title: str, caption: str) -> bytes:
 
         return svg.written(figure, metadata["svg"]).encode()
     document = io.BytesIO()
-    figure.savefig(document, format=form, dpi={"png": PIXELS_PER_INCH}.get(form, "figure"), metadata=metadata[form])
+    dpi = {"png": PIXELS_PER_INCH}.get(form, "figure")  # PDF has no pixels
+    figure.savefig(document, format=form, dpi=dpi, metadata=metadata[form])
     return document.getvalue()
 
 
@@ -92,6 +93,7 @@ def inches(width: float | str | None) -> float | None:
 
 
 def font_sizes(width: float | None) -> dict[str, float]:
+    """Return font sizes that fall as the fifth root of a width below `PAGE_WIDTH`, to `LEAST_SHARE` at least."""
     if width is None:
         return {}
     share = min(1.0, max(width / PAGE_WIDTH, LEAST_SHARE**5) ** 0.2)

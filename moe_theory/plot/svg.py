@@ -22,13 +22,14 @@ REAL = re.compile(r"-?\d+\.\d+")
 
 
 def written(figure: "Figure", metadata: dict[str, str | None]) -> str:
+    """Return a figure as SVG, whose points have `PLACES` decimal places."""
     document = io.BytesIO()
     figure.savefig(document, format="svg", backend=f"module://{__name__}", metadata=metadata, transparent=True)
     text = CONTROL.sub("\N{REPLACEMENT CHARACTER}", document.getvalue().decode())
     return PATH.sub(lambda path: REAL.sub(_rounded, path[0]), text.replace("'DejaVu Sans'", FONTS))
 
 
-class Renderer(RendererSVG):
+class Renderer(RendererSVG):  # draws formulas as paths with a title, which screen readers read
     def draw_text(
         self, gc: Any, x: float, y: float, s: str, prop: Any, angle: float, ismath: Any = False, mtext: Any = None
     ) -> None:
@@ -46,12 +47,12 @@ class FigureCanvas(FigureCanvasSVG):
 
     def print_svg(self, filename: Any, *, metadata: Any = None, **options: Any) -> None:
         del options
-        dots = self.figure.dpi
+        image_dpi = self.figure.dpi
         self.figure.dpi = POINTS
         width, height = self.figure.get_size_inches()
         document = codecs.getwriter("utf-8")(filename)
-        letters = Renderer(POINTS * width, POINTS * height, document, image_dpi=round(dots), metadata=metadata)
-        renderer = MixedModeRenderer(self.figure, width, height, dots, letters)
+        vector = Renderer(POINTS * width, POINTS * height, document, image_dpi=round(image_dpi), metadata=metadata)
+        renderer = MixedModeRenderer(self.figure, width, height, image_dpi, vector)
         self.figure.draw(renderer)  # pyright: ignore[reportArgumentType] - it has what a renderer has
         renderer.finalize()
 

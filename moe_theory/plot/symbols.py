@@ -21,7 +21,7 @@ BELOW = str.maketrans("0123456789+-−=()aehijklmnoprstuvxβγρφχ", "₀₁�
 ABOVE = str.maketrans(
     "0123456789+-−=()abcdefghijklmnoprstuvwxyzTβγδθφχ′*", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻᵀᵝᵞᵟᶿᵠᵡ′*"
 )
-# LaTeX formulas are between dollars. Program names such as num_experts and --set eta=1 are not formulas.
+# Code and LaTeX formulas, which are between dollars, and options such as --set eta=1. They are not ASCII mathematics.
 _CODE = re.compile(r"(`[^`]*`|\$[^$]+\$|--[a-z][^,;]*)")
 _NAME = re.compile(rf"(?<![A-Za-z0-9.`])(?<![A-Za-z]{{2}}_)({'|'.join(GREEK)})(-bar)?(?![A-Za-z=])")
 _SIGNS = (
@@ -30,18 +30,18 @@ _SIGNS = (
     (r"!=", "≠"),
     (r"->", "→"),
     (r"\+-", "±"),
-    (r"(?<![\w.])1e(-?)\+?0*([1-9]\d*)\b", r"10^\1\2"),
-    (r"<(\w[^<>]*, [^<>]*\w)>", r"⟨\1⟩"),
-    (r"(?<=[\w)\]|'}]) - (?=[\w(\[|√])", " − "),
-    (r"(?<=\()-(?=[\wα-ω])", "−"),
-    (r"(?<![^\s\[/])-(?=\.?\d)", "−"),
-    (r"(?<![\w.)\]}])\.(?=\d)", "0."),
-    (r"(?<=\d) ?%", "\u00a0%"),
-    (r"\b([Tt])([12])\b", r"\1_\2"),
+    (r"(?<![\w.])1e(-?)\+?0*([1-9]\d*)\b", r"10^\1\2"),  # 1e-06
+    (r"<(\w[^<>]*, [^<>]*\w)>", r"⟨\1⟩"),  # <x, y>
+    (r"(?<=[\w)\]|'}]) - (?=[\w(\[|√])", " − "),  # a - b
+    (r"(?<=\()-(?=[\wα-ω])", "−"),  # (-a
+    (r"(?<![^\s\[/])-(?=\.?\d)", "−"),  # -1
+    (r"(?<![\w.)\]}])\.(?=\d)", "0."),  # .5
+    (r"(?<=\d) ?%", "\u00a0%"),  # 5 %
+    (r"\b([Tt])([12])\b", r"\1_\2"),  # T1
 )
-_PAIR = r"\((?:[^()]|\([^()]*\))*\)"
+_PAIR = r"\((?:[^()]|\([^()]*\))*\)"  # parentheses around text with at most one level of parentheses
 _ROOT = re.compile(rf"\bsqrt({_PAIR})")
-_SCRIPT = re.compile(
+_SCRIPT = re.compile(  # a superscript after ^, or a letter and its subscript after _
     rf"(?:(?<=[\w)\]|'}}])\^|(?<![A-Za-z0-9_])(?P<base>[{LETTER}])_)"
     rf"(?P<script>\{{[^{{}}]*\}}|{_PAIR}|-?\d*\.?\d+|-?(?:th|[{LETTER}](?:_?\d)?(?![{LETTER}])))"
 )
@@ -57,6 +57,8 @@ class Scripts(NamedTuple):
 
 
 def _raised(sign: str, table: dict[int, int]) -> Callable[[str], str]:
+    """Return a function that writes words with the letters of `table`, or after the sign if a letter is missing."""
+
     def script(words: str) -> str:
         if all(ord(letter) in table for letter in words):
             return words.translate(table)
@@ -100,16 +102,17 @@ def _typeset(words: str, scripts: Scripts, escape: Callable[[str], str] = str) -
 
 
 def _formulas(words: str, scripts: Scripts, escape: Callable[[str], str]) -> str:
-    words = _NAME.sub(lambda found: GREEK[str(found[1])] + ("\u0304" if found[2] else ""), words)
-    for sign, same in _SIGNS:
-        words = re.sub(sign, same, words)
+    # A name that ends in -bar gets a bar above its letter.
+    words = _NAME.sub(lambda match: GREEK[str(match[1])] + ("\u0304" if match[2] else ""), words)
+    for pattern, sign in _SIGNS:
+        words = re.sub(pattern, sign, words)
     words = _ROOT.sub(_root_sign, words)
     return _scripted(words, scripts, escape)
 
 
 def _root_sign(match: re.Match[str]) -> str:
-    bare = match[1][1:-1]
-    return "√" + (bare if bare.isalnum() else match[1])
+    inside = match[1][1:-1]
+    return "√" + (inside if inside.isalnum() else match[1])
 
 
 def _scripted(words: str, scripts: Scripts, escape: Callable[[str], str]) -> str:
@@ -121,8 +124,8 @@ def _scripted(words: str, scripts: Scripts, escape: Callable[[str], str]) -> str
             inner = inner[1:-1]
         inner = re.sub(r"^([A-Za-z])(\d)$", r"\1_\2", inner)
         inner = _scripted(re.sub(r"^-|(?<=[\w)])-", "−", inner), scripts, escape)
-        raised = scripts.below if match["base"] else scripts.above
-        parts += [escape(words[end : match.start()]), match["base"] or "", raised(inner)]
+        script = scripts.below if match["base"] else scripts.above
+        parts += [escape(words[end : match.start()]), match["base"] or "", script(inner)]
         end = match.end()
     return "".join([*parts, escape(words[end:])])
 
@@ -181,10 +184,12 @@ def _line(element: "Element") -> str:
 
 
 def _tight(words: str) -> str:
+    """Return words without spaces around signs, as in an index."""
     return re.sub(r"\s*([^\w\s,])\s*", r"\1", words.strip())
 
 
 def _held(words: str) -> str:
+    """Return words in parentheses, unless they are one number or letter with its scripts."""
     words = words.strip()
     if re.fullmatch(r"(?:\d+|[^\W\d_])[\u0300-\u036f₀-ₜ⁰-ⁿ²³¹]*", words):
         return words

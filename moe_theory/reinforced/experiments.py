@@ -27,7 +27,7 @@ from moe_theory.verification import Experiment
 from moe_theory.verification.claim import Overrides, SettingValues
 from moe_theory.verification.region import Choice, Size
 
-HORIZON = 64  # rounds of a run, in units of N M sigma_0^-0.25
+HORIZON = 64  # rounds of a run, in units of N M sigma_0^-0.25 (`horizon`)
 NUM_TASKS = 3
 NUM_EXPERTS = 6
 NUM_FEATURES = 7
@@ -49,7 +49,7 @@ ONE_FEWER = "M = N - 1"
 FREE_SCALE = Choice("sigma_0", {"0.0001": SCALE, "1e-06": 1e-6, "0.01": 0.01})  # all orders follow sigma_0
 FREE_TASKS = Size("num_tasks", low=2, high=7)
 FREE_FEATURES = Size("num_features", low=7, high=20)
-FREE_SHARE = Choice(  # weight of an expert's own last move in the baseline. At 1 few runs settle
+FREE_SHARE = Choice(  # weight of an expert's own last move in the baseline, below 1, because at 1 few runs settle
     "own",
     {"0.7": baseline.repaired, "0.9": baseline.compared(0.9), "0.4": baseline.compared(0.4), "0": baseline.mean_move},
 )
@@ -58,26 +58,27 @@ FREE_LAW = Choice("signals", {law: {"signal_law": number} for law, number in LAW
 observe_errors = fields("info.forgetting", "info.generalization_error")
 observe_sums = fields(
     sums=lambda state, info: jnp.sum(state.gates * jnp.sum(state.pool.signals, axis=0), axis=-1),  # sum_n theta_m'v_n
-    lasts=lambda state, info: state.memory.last,
-    square=lambda state, info: jnp.sum(jnp.square(state.pool.signals[0])),  # |v|^2
+    lasts=lambda state, info: state.memory.last,  # cost of each expert's last move
+    square=lambda state, info: jnp.sum(jnp.square(state.pool.signals[0])),  # |v|^2, the same for all tasks
 )
 
 
 class Settling(NamedTuple):
     state: State
     last: Int[Array, " M"]  # the last task of each expert, -1 for none
-    settled: Int[Array, ""]  # the first round after which the state was settled, 0 for none
+    settled: Int[Array, ""]  # the first round after which routing was settled (`is_settled`), 0 for none
     moved: Float[Array, ""]  # the longest move after that round, over sigma_0
     forgetting: Float[Array, ""]  # F_t of the round in `settled`
     generalization_error: Float[Array, ""]  # G_t of the round in `settled`
 
+    # Measures of a `State` and the engine read these.
     pool = property(lambda self: self.state.pool)
     round = property(lambda self: self.state.round)
 
 
 def is_settled(state: State, last: Int[Array, " M"], params: Params) -> Bool[Array, ""]:
     """Return whether, for every task, all experts with outputs within lambda of the highest had this task last."""
-    exists = jnp.arange(last.shape[0])[:, None] < params.num_experts
+    exists = jnp.arange(last.shape[0])[:, None] < params.num_experts  # False for padded experts
     outputs = jnp.sum(state.gates[:, None, :] * state.pool.signals[None, :, :], axis=-1)  # (M, N)
     highest = jnp.max(jnp.where(exists, outputs, -jnp.inf), axis=0)
     is_near = exists & (outputs >= highest - params.perturbation_scale)
@@ -86,13 +87,16 @@ def is_settled(state: State, last: Int[Array, " M"], params: Params) -> Bool[Arr
 
 @functools.lru_cache
 def system_with_settling(dims: Dims, locality: Locality) -> System:
-    """Return Algorithm 1 with a locality loss and experts that fit each task in one update."""
-    plain = system(dims, fit=whole_truth, locality=locality)
+    """Return Algorithm 1 with a locality loss and experts that fit each task in one update.
+
+    Its state also records when routing settles.
+    """
+    algorithm = system(dims, fit=whole_truth, locality=locality)
 
     def init(key: Key[Array, ""], params: Params) -> Settling:
         zero = jnp.zeros((), jnp.result_type(float))
         return Settling(
-            plain.init(key, params),
+            algorithm.init(key, params),
             last=jnp.full(dims.max_experts, -1),
             settled=jnp.zeros((), jnp.int32),
             moved=zero,
@@ -101,7 +105,7 @@ def system_with_settling(dims: Dims, locality: Locality) -> System:
         )
 
     def step(key: Key[Array, ""], before: Settling, params: Params) -> tuple[Settling, Info]:
-        state, info = plain.step(key, before.state, params)
+        state, info = algorithm.step(key, before.state, params)
         last = jnp.where(info.chosen, info.task, before.last)
         was_settled = before.settled > 0
         moved = jnp.maximum(before.moved, info.update_norm / params.truth_scale)
@@ -120,7 +124,7 @@ def system_with_settling(dims: Dims, locality: Locality) -> System:
 
 
 def horizon(params: Params, num_tasks: int) -> Any:
-    """Return the length of a run in rounds, a multiple of N M lambda / (eta sigma_0), after which outputs separate."""
+    """Return the length of a run in rounds, a multiple of N M lambda / (eta sigma_0), by which outputs are separate."""
     return HORIZON * num_tasks * params.num_experts * params.truth_scale**-0.25
 
 
@@ -153,14 +157,16 @@ def settling(
 
     Args:
         sizes: sigma_0, M and N of each cell.
-        about: further fields.
+        about: further fields of `Experiment`.
     """
-    most = max(num_experts for _, num_experts, _ in sizes.values())
-    dims = {cell: Dims(most, num_tasks, num_features, NUM_SAMPLES) for cell, (_, _, num_tasks) in sizes.items()}
-    cells = {cell: without_noise(*size, num_features) for cell, size in sizes.items()}
-    lengths = {
-        cell: math.ceil(horizon(Params()._replace(**params), dims[cell].num_tasks)) for cell, params in cells.items()
-    }
+    max_experts = max(num_experts for _, num_experts, _ in sizes.values())
+    dims = {}
+    cells = {}
+    lengths = {}
+    for cell, (scale, num_experts, num_tasks) in sizes.items():
+        dims[cell] = Dims(max_experts, num_tasks, num_features, NUM_SAMPLES)
+        cells[cell] = without_noise(scale, num_experts, num_tasks, num_features)
+        lengths[cell] = math.ceil(horizon(Params()._replace(**cells[cell]), num_tasks))
     first = next(iter(sizes))
     return Experiment(
         name=name,
@@ -253,14 +259,13 @@ TRADING = trading({})
 BESIDE_PRINTED = beside_printed({})
 SETTLES = settling(
     "settles",
-    {
-        f"{name}, sigma_0 = {scale:g}": (scale, number, NUM_TASKS)
-        for (name, number), scale in itertools.product(((TWICE, 2 * NUM_TASKS), (AS_MANY, NUM_TASKS)), SCALES)
-    },
+    {cell_name(TWICE, scale): (scale, 2 * NUM_TASKS, NUM_TASKS) for scale in SCALES}
+    | {cell_name(AS_MANY, scale): (scale, NUM_TASKS, NUM_TASKS) for scale in SCALES},
     replicates=4096,
 )
 SETTLES_MANY = settling("settles-many", {f"M = {number}": (SCALE, number, NUM_TASKS) for number in EXPERT_NUMBERS})
 
 
 def settling_time(run: Run) -> Float[np.ndarray, " B"]:
+    """Return the round in which routing settled, or the last round of a run that did not settle."""
     return np.where(run.state.settled > 0, run.state.settled, run.rounds[-1]).astype(float)

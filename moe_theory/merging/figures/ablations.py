@@ -1,7 +1,5 @@
 """Fig. 7: Tanbr under other smoothness ratios and learning rates, on a reward whose best weights are known."""
 
-import itertools
-
 import numpy as np
 import xarray as xr
 from jaxtyping import Array, Float
@@ -16,9 +14,9 @@ from moe_theory.plot import roles
 
 RATES = (0.005, 0.05, 0.5, 5.0)  # the paper's decades, for a mean loss in units of 1 / width
 DIMS = Dims(max_rounds=500)
-FIRST_SLOT = 10  # which is drawn
+FIRST_SLOT = 10  # the first slot that is drawn
 DASHES = (roles.DASH_DOTTED, roles.DOTTED, roles.DASHED, "solid")  # one for each of the four values, distinct in grey
-PANELS = {  # measure and axis, the sign of a value, title
+PANELS = {  # MEASURE_by_AXIS -> symbol of the axis, title
     "mean_regret_by_ratio": (r"$\rho$", r"(a) smoothness ratio $\rho$"),
     "leaves_by_ratio": (r"$\rho$", r"(b) leaves to pick from, by $\rho$"),
     "mean_regret_by_rate": (r"$\eta w$", r"(c) learning rate $\eta$, of a mean loss"),
@@ -36,16 +34,18 @@ def compute(setup: plot.Setup) -> xr.Dataset:
     cells = plot.log_axis_cells(settings, system(DIMS, rewards.PEAKED, policies.TANBR), observe, setup.rounds)
     runs = setup.run(cells)
 
-    def by(axis: str, values: tuple[float, ...]) -> xr.Dataset:
+    def data_over(axis: str, values: tuple[float, ...]) -> xr.Dataset:
         def values_of(value: float) -> dict[str, np.ndarray]:
-            records = runs[f"{axis} {value}"].records._asdict()
-            across = {measure: plot.across_replicates(samples) for measure, samples in records.items()}
-            pairs = itertools.product(across, ("mean", "error"))
-            return {f"{name}_by_{axis}_{part}": across[name][part] for name, part in pairs}
+            statistics = {}
+            for measure, samples in runs[f"{axis} {value}"].records._asdict().items():
+                across = plot.across_replicates(samples)
+                statistics[f"{measure}_by_{axis}_mean"] = across["mean"]
+                statistics[f"{measure}_by_{axis}_error"] = across["error"]
+            return statistics
 
         return plot.over(values_of, {"slot": cells[0].rounds}, **{axis: values})
 
-    data = by("ratio", SMOOTHNESS_RATIOS).merge(by("rate", RATES))
+    data = data_over("ratio", SMOOTHNESS_RATIOS).merge(data_over("rate", RATES))
     return data.assign_attrs(smoothness_ratio=float(setup.params().smoothness_ratio))
 
 
@@ -68,14 +68,16 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     late = data.sel(slot=data.slot >= min(FIRST_SLOT, int(data.slot[-1])))
     ends = roles.ArtistStyle(xlim=(int(late.slot[0]), int(late.slot[-1])), xscale="log", xlabel="slots $t$")
     axes = plot.row(canvas, [title for _, title in PANELS.values()], **ends)
-    for panel, (name, (sign, _)) in zip(axes, PANELS.items(), strict=True):
+    colours = list(reversed(plot.ramp(len(DASHES))))
+    for panel, (name, (symbol, _)) in zip(axes, PANELS.items(), strict=True):
         axis = name.rpartition("_")[2]
-        for value, colour, dashes in zip(data[axis].values, reversed(plot.ramp(len(DASHES))), DASHES, strict=True):
-            mean, error = (late[f"{name}_{part}"].sel({axis: value}) for part in ("mean", "error"))
+        for value, colour, dashes in zip(data[axis].values, colours, DASHES, strict=True):
+            mean = late[f"{name}_mean"].sel({axis: value})
+            error = late[f"{name}_error"].sel({axis: value})
             band = xr.Dataset({"mean": mean, "low": mean - error, "high": mean + error})
             look = roles.ArtistStyle(color=colour, linewidth=1.5, linestyle=dashes)
-            plot.curve(panel, band.slot, band, f"{sign} = {value:g}", **look)
+            plot.curve(panel, band.slot, band, f"{symbol} = {value:g}", **look)
         panel.set_ylim(0, None)
         panel.set_ylabel("mean regret so far, $R_t / t$")
         panel.legend(loc="upper left" if name.startswith("leaves") else "lower left")
-    axes[1].set(yscale="log", ylim=(1, None), ylabel="candidates $N_t$")
+    axes[1].set(yscale="log", ylim=(1, None), ylabel="candidates $N_t$")  # (b) alone shows no regret

@@ -42,7 +42,8 @@ def compute(setup: plot.Setup) -> xr.Dataset:
     length = setup.rounds
     progress = setup.progress
     params = {name: params_of(setup, case) for name, case in CASES.items()}
-    places = np.unique(np.rint(np.geomspace(1, length, NUM_RECORDS)).astype(int)) - 1
+    slots_drawn = np.unique(np.rint(np.geomspace(1, length, NUM_RECORDS)).astype(int))
+    places = slots_drawn - 1
     times = recorded_rounds(length)[places]
     # We avoid a sweep, whose chunks are padded to many replicates, because hardly anything here is random.
     root = root_key(setup.seed)
@@ -50,14 +51,15 @@ def compute(setup: plot.Setup) -> xr.Dataset:
     progress.add_work(len(CASES) * len(RULES) * length)
     progress.running(setup.name)
 
-    def most(case: str, rule: str) -> dict[str, Int[np.ndarray, " R"]]:
+    def largest_values(case: str, rule: str) -> dict[str, Int[np.ndarray, " R"]]:
         system = adversary.one_rule(DIMS, rule)
-        record = simulate_batch(system, root, setup.replicates, params[case], length, observe=observe)[1]
+        _, records = simulate_batch(system, root, setup.replicates, params[case], length, observe=observe)
         progress.advance(length)
-        return {name: np.max(np.asarray(part)[places], axis=1).astype(int) for name, part in record._asdict().items()}
+        samples = {name: np.asarray(values)[places] for name, values in records._asdict().items()}
+        return {name: np.max(values, axis=1).astype(int) for name, values in samples.items()}  # over replicates
 
     inner = {"time": times}
-    data = plot.over(most, inner, case=list(CASES), rule=list(RULES))
+    data = plot.over(largest_values, inner, case=list(CASES), rule=list(RULES))
     return data.merge(plot.over(lambda case: bounds_of(times, params[case]), inner, case=list(CASES)))
 
 
@@ -106,8 +108,9 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
             for bound, (role, label) in BOUNDS.items():
                 if f"{bound}_{measure}" in selection:
                     role.plot(panel, selection.time, selection[f"{bound}_{measure}"], label=label)
-        most = float(selection.repaired_leaves.max())
-        top.set_ylim(0.3 if float(selection.printed_leaves.min()) < 1 else 0.8, most * 8)
+        # The printed bounds go far beyond what holds, and below what a tree can have, so they are cut there.
+        most_leaves = float(selection.repaired_leaves.max())
+        top.set_ylim(0.3 if float(selection.printed_leaves.min()) < 1 else 0.8, most_leaves * 8)
         lowest = min(0.0, float(selection.printed_depth.min()))
         bottom.set_ylim(max(lowest, -6.0) - 0.3, float(selection.repaired_depth.max()) * 1.9 + 1)
         bottom.set_xlabel("slot $t$")

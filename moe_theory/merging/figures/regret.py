@@ -44,6 +44,7 @@ CURVES: dict[str, PolicyCurve] = {
     "average": PolicyCurve(policies.AVERAGE, "average", roles.BASELINE),
     "uniform": PolicyCurve(policies.UNIFORM, "random weights", roles.BASELINE(linestyle=roles.DOTTED)),
 }
+# The curves with exponents, by their names in the caption.
 FITTED = {"random": "Tanbr", "effective": "effective", "warm": "warm", "nucb": "NUCB", "gradient": "gradient"}
 REWARDS = {
     rewards.PEAKED: "(a) one peak for all tasks",
@@ -53,7 +54,7 @@ REWARDS = {
 PEAK_WIDTH = rewards.PEAK_WIDTH
 DIMS = Dims(max_rounds=1000)
 DRIFT = 1.0
-FIRST_SLOT = 10  # which is drawn
+FIRST_SLOT = 10  # the first slot that is drawn
 FITTED_SHARE = 8  # exponents are fitted to slots from T divided by this
 CONFIDENCE = 0.95
 
@@ -85,7 +86,8 @@ def fitted(regrets: Float[np.ndarray, "R B"], slots: np.ndarray, num_rounds: int
     if len(samples) < 2:
         return float(samples.mean()), float("nan")
     error = samples.std(ddof=1) / np.sqrt(len(samples))
-    return float(samples.mean()), float(error * stats.t.ppf((1 + CONFIDENCE) / 2, len(samples) - 1))
+    quantile = stats.t.ppf((1 + CONFIDENCE) / 2, len(samples) - 1)
+    return float(samples.mean()), float(error * quantile)
 
 
 def caption_words(data: xr.Dataset) -> Mapping[str, object]:
@@ -138,32 +140,35 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
 
 
 def _draw_guides(panel: plot.Axes, slots: Float[np.ndarray, " R"], end: float, ratio: float) -> None:
+    """Draw both orders through `end` in the last slot."""
     exponent = corrected.regret_exponent(ratio)
-    root = np.sqrt(slots) * np.log(np.maximum(slots, 2))
-    power = slots**exponent
+    printed = np.sqrt(slots) * np.log(np.maximum(slots, 2))  # log 1 = 0 has no place on a logarithmic axis
+    right = slots**exponent
     label = r"$\propto \sqrt{t}\,\log t$"
-    roles.PRINTED(linewidth=0.8, zorder=0).plot(panel, slots, end * root / root[-1], label=label)
-    roles.RIGHT(linewidth=0.8, zorder=0).plot(
-        panel, slots, end * power / power[-1], label=rf"$\propto t^{{{exponent:.2f}}}$"
-    )
+    roles.PRINTED(linewidth=0.8, zorder=0).plot(panel, slots, end * printed / printed[-1], label=label)
+    label = rf"$\propto t^{{{exponent:.2f}}}$"
+    roles.RIGHT(linewidth=0.8, zorder=0).plot(panel, slots, end * right / right[-1], label=label)
 
 
 OVERVIEW_RATIO = 0.9  # rho for the claims in the overview
 
 
 def overview_curves(setup: plot.Setup) -> plot.Curves:
-    """Return the sum of nu_1 rho^h over T slots, and both orders through the first point."""
+    """Return the sum of nu_1 rho^h over T slots, and both orders of T through the first point."""
     name = experiments.tree_cell("in-turn", OVERVIEW_RATIO)
     (cell,) = [cell for cell in experiments.GROWTH.cells_under(setup.reading) if cell.name == name]
     run = setup.run([cell])[cell.name]
-    places = 2 ** np.arange(len(run.rounds).bit_length()) - 1
+    places = 2 ** np.arange(len(run.rounds).bit_length()) - 1  # of the records number 1, 2, 4, ...
     slots = run.rounds[places].astype(float)
     logarithms = np.log(slots)
     power = corrected.regret_exponent(OVERVIEW_RATIO)
     sums = plot.across_replicates(experiments.recorded(run, "cumulative_discretization")[places])
-    orders = (np.sqrt(slots) * logarithms, slots**power * logarithms ** (1 - power))
-    through = (order / order[0] * sums["mean"][0] for order in orders)
-    return plot.Curves(slots, sums["mean"], sums["low"], sums["high"], *through)
+    printed = np.sqrt(slots) * logarithms
+    right = slots**power * logarithms ** (1 - power)
+    first = sums["mean"][0]
+    printed = printed / printed[0] * first
+    right = right / right[0] * first
+    return plot.Curves(slots, sums["mean"], sums["low"], sums["high"], printed=printed, right=right)
 
 
 OVERVIEW = plot.Panel(

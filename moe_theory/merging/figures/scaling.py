@@ -13,7 +13,7 @@ from moe_theory.plot import roles
 
 EXPERTS = (4, 16, 64, 192)
 CLAIMED_SECONDS = 0.4e-3  # at K = 192
-BAND = (0.1, 0.5, 0.9)
+BAND = (0.1, 0.5, 0.9)  # quantiles: the median between the ends of the band
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
@@ -60,15 +60,15 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     left, right = plot.row(canvas, ("", ""), xlabel="experts $K$", ylabel=f"slots until {NUM_LEAVES} feasible leaves")
     right.set_ylabel("milliseconds to choose weights")
     for panel, name in ((left, "slots"), (right, "milliseconds")):
-        low, middle, high = (data[name].sel(quantile=quantile, drop=True) for quantile in BAND)
-        selection = xr.Dataset({"low": low, "mean": middle, "high": high})
+        parts = zip(("low", "mean", "high"), BAND, strict=True)  # the line of a curve is its "mean", here the median
+        selection = xr.Dataset({part: data[name].sel(quantile=quantile, drop=True) for part, quantile in parts})
         plot.curve(panel, data.experts, selection, **roles.MEASURED, marker="o", markersize=3.5)
         panel.set_xscale("log", base=2)
         plot.name_values(panel.xaxis, data.experts.values)
-        largest = float(high.max())
+        largest = float(selection.high.max())
         if panel is right:
             largest = max(largest, 1e3 * CLAIMED_SECONDS)
         panel.set_ylim(0, 1.15 * largest)
     roles.PRINTED.hline(right, 1e3 * CLAIMED_SECONDS)
     left_end = (data.experts.values[0], 1e3 * CLAIMED_SECONDS)
-    plot.note(right, "claimed for $K$ = 192", left_end, (0, 2), color="C1", fontsize=7)
+    plot.note(right, "claimed for $K$ = 192", at=left_end, shift=(0, 2), color="C1", fontsize=7)

@@ -4,6 +4,7 @@ A leaf is drawn as the exact part of the simplex in its box, which has up to six
 largest sum of the known reward at its candidate and nu_1 rho^h.
 """
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,12 +19,12 @@ from moe_theory.core.system import check_run, fields, recorded_rounds, simulate_
 from moe_theory.merging import adversary
 from moe_theory.merging.params import Dims
 
-STRIDE = 30
-TIMES = (30, 300, 3000)  # multiples of it
+STRIDE = 30  # slots between two records
+TIMES = (30, 300, 3000)  # slots drawn, multiples of the stride
 DIMS = Dims(max_experts=3, max_rounds=TIMES[-1], max_leaves=512)
 SETTING = {"num_experts": 3, "max_active": 3, "smoothness_ratio": 0.85, "split_constant": 0.2}
 CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])  # where the corners, one per expert, are drawn
-LEAST_AREA = 1e-9  # area of a box's part of the simplex. Smaller parts are points or lines and are not drawn
+LEAST_AREA = 1e-9  # by `area`. Smaller parts of the simplex are points or lines and are not drawn
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
@@ -37,7 +38,7 @@ def compute(setup: plot.Setup) -> xr.Dataset:
     setup.progress.advance(length)
     times = np.minimum(TIMES, length)
     places = np.searchsorted(recorded_rounds(length, STRIDE), times)
-    tree = jax.tree.map(lambda part: np.asarray(part)[places, ..., 0], records.tree)
+    tree = jax.tree.map(lambda part: np.asarray(part)[places, ..., 0], records.tree)  # of the only replicate
     is_leaf = tree.active[..., None]
     boxes = {name: np.where(is_leaf, getattr(tree, name), np.nan) for name in ("lower", "upper", "point")}
     leaves = {"depth": tree.depth, "pulls": tree.count}
@@ -72,7 +73,7 @@ def _cut(corners: Float[np.ndarray, "c 3"], room: Float[np.ndarray, " c"]) -> Fl
 
 
 def area(corners: Float[np.ndarray, "c 3"]) -> float:
-    """Return twice the area of a polygon in the first two coordinates."""
+    """Return twice the area of a polygon in the first two coordinates, by which the simplex has 1."""
     first = corners[:, 0]
     second = corners[:, 1]
     return float(abs(np.sum(first * np.roll(second, -1) - second * np.roll(first, -1))))
@@ -103,14 +104,15 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     from matplotlib.colors import BoundaryNorm
 
     is_leaf = data.depth.notnull().values
-    counts = zip("abc", data.time.values, is_leaf.sum(axis=1), strict=True)
-    axes = plot.row(canvas, [f"({letter}) $t$ = {time}, {count} leaves" for letter, time, count in counts])
+    facts = zip("abc", data.time.values, is_leaf.sum(axis=1), strict=True)
+    axes = plot.row(canvas, [f"({letter}) $t$ = {time}, {count} leaves" for letter, time, count in facts])
     deepest = int(data.depth.max())
     colours = ScalarMappable(BoundaryNorm(np.arange(deepest + 2) - 0.5, 256), "YlGnBu")
     for place, panel in enumerate(axes):
         _draw_leaves(panel, data.isel(panel=place), is_leaf[place], colours)
         _draw_frame(panel)
-    bar = canvas.colorbar(colours, ax=list(axes), shrink=0.8, pad=0.01, ticks=range(0, deepest + 1, 1 + deepest // 8))
+    ticks = range(0, deepest + 1, 1 + deepest // 8)  # at most 8
+    bar = canvas.colorbar(colours, ax=list(axes), shrink=0.8, pad=0.01, ticks=ticks)
     bar.set_label("depth $h$ of the leaf")
 
 
@@ -122,21 +124,20 @@ def _draw_leaves(panel: plot.Axes, selection: xr.Dataset, is_leaf: Bool[np.ndarr
     depth = selection.depth.values[is_leaf]
     shapes = [polygon(*box) for box in zip(lower, upper, strict=True)]
     is_shown = [len(shape) > 2 and area(shape) > LEAST_AREA for shape in shapes]
-    polygons: Sequence[Any] = [shape @ CORNERS for shape, is_drawn in zip(shapes, is_shown, strict=True) if is_drawn]
+    polygons: Sequence[Any] = [shape @ CORNERS for shape in itertools.compress(shapes, is_shown)]
     faces = colours.to_rgba(depth[is_shown])
     panel.add_collection(PolyCollection(polygons, facecolors=faces, edgecolors="0.35", linewidths=0.35))
     points = selection.point.values[is_leaf][is_shown] @ CORNERS
-    size = 9 if len(points) < 40 else 2.5
+    size = 9 if len(points) < 40 else 2.5  # many dots must be small
     panel.scatter(points[:, 0], points[:, 1], s=size, color="C1", linewidths=0, zorder=3)
 
 
 def _draw_frame(panel: plot.Axes) -> None:
-    peak = np.array([1, 2, 3]) / 6 @ CORNERS
+    peak = np.array([1, 2, 3]) / 6 @ CORNERS  # of `adversary.peaked_value`
     panel.plot(*peak, marker="+", color="black", markersize=9, markeredgewidth=1.2, zorder=4)
-    for corner, name, (across, up), side in zip(
-        CORNERS, ("expert 1", "expert 2", "expert 3"), ((0, -0.03), (0, -0.03), (0, 0.03)), ("top", "top", "bottom"),
-        strict=True,
-    ):  # fmt: skip
-        panel.text(corner[0] + across, corner[1] + up, name, ha="center", va=side, fontsize="small")
+    for (x, y), name, up, side in zip(
+        CORNERS, ("expert 1", "expert 2", "expert 3"), (-0.03, -0.03, 0.03), ("top", "top", "bottom"), strict=True
+    ):
+        panel.text(x, y + up, name, ha="center", va=side, fontsize="small")
     panel.set(xlim=(-0.08, 1.08), ylim=(-0.12, 1.0), aspect="equal")
     panel.axis("off")

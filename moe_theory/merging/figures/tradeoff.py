@@ -17,14 +17,14 @@ from moe_theory.plot import roles
 SETTING = Recipe()
 REPEATS = 30  # repeats of the timing
 STATIC = ("average", "fisher", "regmean")
-FAMILIES = {  # styles that are distinct in grey
+FAMILIES = {  # name -> words in the legend and style. Styles are distinct in grey
     "policy": ("one merged expert, weights by slot", roles.ArtistStyle(color="C0", marker="o")),
     "static": ("one merged expert, fixed", roles.ArtistStyle(color="C0", marker="s", markerfacecolor="white")),
     "token": ("experts by token", roles.ArtistStyle(color="C2", marker="^")),
     "smear": ("merged by token or example (SMEAR)", roles.ArtistStyle(color="C3", marker="D")),
     "task": ("experts by task, with tags", roles.ArtistStyle(color="0.5", marker="v")),
 }
-LEAST_GAP = 0.055  # between labels, as a share of the axis
+LEAST_GAP = 0.055  # between labels, in units of accuracy
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
@@ -44,6 +44,7 @@ def compute(setup: plot.Setup) -> xr.Dataset:
 
 
 def family(approach: str) -> str:
+    """Return the name in `FAMILIES` of a policy or method."""
     if approach in POLICIES:
         return "policy"
     if approach in STATIC:
@@ -111,20 +112,22 @@ def _draw_panel(panel: plot.Axes, selection: xr.Dataset) -> None:
     ratios = selection.ratio.sel(approach=names)
     low = float(ratios.min())
     high = float(ratios.max())
-    panel.set(xscale="log", xlim=(low / 4, high * 3.2), ylim=(max(0.0, float(selection.accuracy.min()) - 0.2), 1.03))
+    lowest = max(0.0, float(selection.accuracy.min()) - 0.2)
+    panel.set(xscale="log", xlim=(low / 4, high * 3.2), ylim=(lowest, 1.03))  # with room for labels on both sides
     roles.BASELINE(zorder=0).plot(panel, [low / 1.2, high * 1.2], [best, best])
     panel.text(high * 1.2, best + 0.01, "best merge found", fontsize=6.5, color="0.3", va="bottom", ha="right")
     plot.name_values(panel.xaxis, (tick for tick in (0.5, 1, 2, 5, 10, 20, 50) if low / 1.3 <= tick <= high * 1.3))
-    merged = [name for name in names if family(name) in ("policy", "static")]
-    _label(panel, values, {name: name for name in merged}, low / 1.35, "right")
-    dearest = {}
+    own_labels = {name: name for name in names if family(name) in ("policy", "static")}
+    _label(panel, values, own_labels, at=low / 1.35, side="right")
+    router_labels = {}  # at each router's most expensive build
     for router, builds in _by_router(names).items():
         ordered = sorted(builds, key=lambda name: float(values[name].ratio))
-        places = [(float(values[name].ratio), float(values[name].accuracy)) for name in ordered]
+        ratios_of_builds = [float(values[name].ratio) for name in ordered]
+        heights = [float(values[name].accuracy) for name in ordered]
         colour = FAMILIES[family(router)][1]["color"]
-        panel.plot(*zip(*places, strict=True), color=colour, linewidth=0.7, alpha=0.6, zorder=1)
-        dearest[ordered[-1]] = router
-    _label(panel, values, dearest, high * 1.35, "left")
+        panel.plot(ratios_of_builds, heights, color=colour, linewidth=0.7, alpha=0.6, zorder=1)
+        router_labels[ordered[-1]] = router
+    _label(panel, values, router_labels, at=high * 1.35, side="left")
 
 
 def _by_router(names: Sequence[str]) -> dict[str, list[str]]:
@@ -136,22 +139,23 @@ def _by_router(names: Sequence[str]) -> dict[str, list[str]]:
     return methods
 
 
-def _label(panel: plot.Axes, values: Mapping[str, xr.Dataset], words: Mapping[str, str], at: float, side: str) -> None:
-    ordered = sorted(words, key=lambda name: float(values[name].accuracy))
-    heights = spread([float(values[name].accuracy) for name in ordered], LEAST_GAP, 0.02, 1.0)
+def _label(panel: plot.Axes, values: Mapping[str, xr.Dataset], labels: Mapping[str, str], at: float, side: str) -> None:
+    """Write the labels below one another at a ratio, each with a line to its approach."""
+    ordered = sorted(labels, key=lambda name: float(values[name].accuracy))
+    heights = spread([float(values[name].accuracy) for name in ordered], gap=LEAST_GAP, low=0.02, high=1.0)
     for name, height in zip(ordered, heights, strict=True):
         value = values[name]
         colour = FAMILIES[family(name)][1]["color"]
         panel.plot([at, float(value.ratio)], [height, float(value.accuracy)], color=colour, linewidth=0.4, zorder=0)
-        panel.text(at, height, f" {words[name]} ", ha=side, va="center", fontsize=6.5, color="0.1")
+        panel.text(at, height, f" {labels[name]} ", ha=side, va="center", fontsize=6.5, color="0.1")
 
 
 def spread(heights: Sequence[float], gap: float, low: float, high: float) -> list[float]:
     """Move ascending heights apart until neighbours have a `gap`, within [low, high] if they fit."""
     steps = gap * np.arange(len(heights))
-    level = optimize.isotonic_regression(np.asarray(heights, float) - steps).x
-    return list(np.clip(level, low, max(low, high - steps[-1])) + steps)
+    levels = optimize.isotonic_regression(np.asarray(heights, float) - steps).x
+    return list(np.clip(levels, low, max(low, high - steps[-1])) + steps)
 
 
-def _diameter(loaded: float, selection: xr.Dataset) -> float:
-    return 7.5 * float(np.sqrt(loaded / float(selection.loaded_bytes.max())))
+def _diameter(loaded_bytes: float, selection: xr.Dataset) -> float:
+    return 7.5 * float(np.sqrt(loaded_bytes / float(selection.loaded_bytes.max())))  # in points

@@ -16,7 +16,7 @@ from moe_theory.merging.testbed.tasks import Examples
 from moe_theory.merging.testbed.transformer import Experts, Model
 
 CALIBRATION_SIZE = 64  # inputs of each expert's own tasks
-FISHER_FLOOR = 1e-8  # the merge is the average where all information is 0
+FISHER_FLOOR = 1e-8  # added to information, so that the merge is the average where all information is 0
 OFF_DIAGONAL = 0.9  # RegMean's factor on off-diagonal entries of the Gram matrices
 RIDGE = 1e-6  # relative to the mean diagonal entry, for units that are dead in all experts
 
@@ -43,8 +43,8 @@ def fisher(model: Model, calibration: Examples) -> Model:
         the classes of the experts' own predictions.
     """
     information = fisher_information(model, own_inputs(calibration, num_experts_of(model)))
-    layers = zip(experts_of(model), information, strict=True)
-    return transformer.replace_experts(model, [fisher_average(experts, of_layer) for experts, of_layer in layers])
+    merged = list(map(fisher_average, experts_of(model), information))  # layer by layer
+    return transformer.replace_experts(model, merged)
 
 
 def fisher_average(experts: Experts, information: Experts) -> Experts:
@@ -61,24 +61,28 @@ def fisher_average(experts: Experts, information: Experts) -> Experts:
 def fisher_information(model: Model, inputs: Float[Array, "E m s p"]) -> list[Experts]:
     """Return the diagonal of each expert's Fisher information on the inputs of its own tasks."""
 
-    def of_expert(arguments: tuple[list[Experts], Float[Array, "m s p"]]) -> list[Experts]:
+    def information_of_expert(arguments: tuple[list[Experts], Float[Array, "m s p"]]) -> list[Experts]:
         expert, examples = arguments
         squares = jax.lax.map(functools.partial(_expected_squares, model, expert), examples)
         return jax.tree.map(lambda leaf: jnp.mean(leaf, axis=0), squares)
 
-    return jax.lax.map(of_expert, (experts_of(model), inputs))
+    return jax.lax.map(information_of_expert, (experts_of(model), inputs))
 
 
 def _expected_squares(model: Model, expert: list[Experts], example: Float[Array, "s p"]) -> list[Experts]:
     """Return E over classes y ~ p(. | x) of the squared gradient of log p(y | x) in one expert's parameters."""
 
-    def log_probabilities(parameters: list[Experts]) -> Float[Array, " C"]:
-        alone = transformer.replace_experts(model, [jax.tree.map(lambda leaf: leaf[None], part) for part in parameters])
-        return jax.nn.log_softmax(transformer.forward(alone, example[None], single)[0])
+    def log_probabilities(expert: list[Experts]) -> Float[Array, " C"]:
+        return jax.nn.log_softmax(transformer.forward(_with_one_expert(model, expert), example[None], single)[0])
 
     probabilities = jnp.exp(log_probabilities(expert))
     jacobian = jax.jacrev(log_probabilities)(expert)
     return jax.tree.map(lambda leaf: jnp.tensordot(probabilities, jnp.square(leaf), axes=1), jacobian)
+
+
+def _with_one_expert(model: Model, expert: list[Experts]) -> Model:
+    """Return the model with one expert per layer, whose parameters come without the axis E."""
+    return transformer.replace_experts(model, [jax.tree.map(lambda leaf: leaf[None], layer) for layer in expert])
 
 
 def regmean(model: Model, calibration: Examples) -> Model:
@@ -90,10 +94,10 @@ def regmean(model: Model, calibration: Examples) -> Model:
     """
     inputs = own_inputs(calibration, num_experts_of(model))
     merged = []
-    for experts, (to_first, to_second) in zip(experts_of(model), gram_matrices(model, inputs), strict=True):
-        first = regression_mean(_with_bias(experts.w_in, experts.b_in), to_first)
-        second = regression_mean(_with_bias(experts.w_out, experts.b_out), to_second)
-        merged.append(Experts(first[None, :-1], first[None, -1], second[None, :-1], second[None, -1]))
+    for experts, (gram_in, gram_out) in zip(experts_of(model), gram_matrices(model, inputs), strict=True):
+        first = regression_mean(_with_bias(experts.w_in, experts.b_in), gram_in)[None]
+        second = regression_mean(_with_bias(experts.w_out, experts.b_out), gram_out)[None]
+        merged.append(Experts(w_in=first[:, :-1], b_in=first[:, -1], w_out=second[:, :-1], b_out=second[:, -1]))
     return transformer.replace_experts(model, merged)
 
 
@@ -115,30 +119,29 @@ def gram_matrices(
 ) -> list[tuple[Float[Array, "E i i"], Float[Array, "E j j"]]]:
     """Return X'X of the inputs of each expert's linear maps, with a constant 1 for the bias."""
 
-    def of_expert(arguments: tuple[list[Experts], Float[Array, "m s p"]]) -> list[tuple[Array, Array]]:
+    def grams_of_expert(arguments: tuple[list[Experts], Float[Array, "m s p"]]) -> list[tuple[Array, Array]]:
         expert, examples = arguments
-        alone = transformer.replace_experts(model, [jax.tree.map(lambda leaf: leaf[None], part) for part in expert])
-        grams: list[tuple[Array, Array]] = []
+        grams: list[tuple[Array, Array]] = []  # of both maps, by layer
 
         def moe(experts: Experts, tokens: Float[Array, "n t d"], layer: int) -> Float[Array, "n t d"]:
             flat = tokens.reshape(-1, tokens.shape[-1])
             grams.append((_gram(flat), _gram(jax.nn.relu(flat @ experts.w_in[0] + experts.b_in[0]))))
             return single(experts, tokens, layer)
 
-        transformer.forward(alone, examples, moe)
+        transformer.forward(_with_one_expert(model, expert), examples, moe)
         return grams
 
-    return jax.lax.map(of_expert, (experts_of(model), inputs))
+    return jax.lax.map(grams_of_expert, (experts_of(model), inputs))
 
 
 def own_inputs(calibration: Examples, num_experts: int) -> Float[np.ndarray, "E m s p"]:
     """Return m evenly spaced inputs of each expert's own tasks."""
     tasks = np.asarray(calibration.tasks)
     inputs = np.asarray(calibration.inputs)
-    places = [np.flatnonzero(tasks % num_experts == expert) for expert in range(num_experts)]
-    size = min(CALIBRATION_SIZE, *map(len, places))
-    evenly_spaced = [of_expert[np.linspace(0, len(of_expert) - 1, size).astype(int)] for of_expert in places]
-    return np.stack([inputs[of_expert] for of_expert in evenly_spaced])
+    places_by_expert = [np.flatnonzero(tasks % num_experts == expert) for expert in range(num_experts)]
+    size = min(CALIBRATION_SIZE, *map(len, places_by_expert))
+    selected = [places[np.linspace(0, len(places) - 1, size).astype(int)] for places in places_by_expert]
+    return np.stack([inputs[places] for places in selected])
 
 
 def experts_of(model: Model) -> list[Experts]:
@@ -150,12 +153,13 @@ def num_experts_of(model: Model) -> int:
 
 
 def single(experts: Experts, tokens: Float[Array, "n t d"], layer: int) -> Float[Array, "n t d"]:
+    """Compute, as an `MoE`, the only expert of a layer."""
     del layer
     return transformer.dense(experts, tokens)
 
 
-def _with_bias(map_: Float[Array, "E i o"], bias: Float[Array, "E o"]) -> Float[Array, "E j o"]:
-    return jnp.concatenate([map_, bias[:, None]], axis=1)
+def _with_bias(weights: Float[Array, "E i o"], bias: Float[Array, "E o"]) -> Float[Array, "E j o"]:
+    return jnp.concatenate([weights, bias[:, None]], axis=1)
 
 
 def _gram(rows: Float[Array, "N i"]) -> Float[Array, "j j"]:

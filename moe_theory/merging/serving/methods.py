@@ -1,7 +1,7 @@
 """All ways in the paper to serve a slot with a K-expert MoE, by name.
 
-Each build of a method has an entry `NAME-BUILD`. Builds hardly differ in results. Only task-level methods need the
-requests' tags.
+Each build of a method has an entry `NAME-BUILD`. Builds of a method hardly differ in results. Only task-level methods
+need the requests' tags, which are their tasks.
 """
 
 import functools
@@ -31,9 +31,9 @@ class Deployment(NamedTuple):
 class ServingMethod(NamedTuple):
     name: str
     prepare: Callable[[Deployment], Loaded]  # once, before the first slot
-    serve: Callable[[Loaded, Float[Array, "n s p"], Int[Array, " n"]], Float[Array, "n C"]]  # (.., inputs, tags)
+    serve: Callable[[Loaded, Float[Array, "n s p"], Int[Array, " n"]], Float[Array, "n C"]]  # (loaded, inputs, tags)
     merge: Callable[[Loaded, Float[Array, " K"]], Loaded] | None = None  # once per slot. `serve` takes its result
-    router: str | None = None  # the kind of router that it needs
+    router: str | None = None  # name of the kind of router that the method needs
     answers_like: str | None = None  # another build with the same logits
 
 
@@ -42,6 +42,7 @@ def loaded_bytes(loaded: Loaded) -> int:
 
 
 def begin_slot(method: ServingMethod, loaded: Loaded, weights: Float[Array, " K"]) -> Loaded:
+    """Return what `method.serve` takes in a slot with these weights."""
     if method.merge is None:
         return loaded
     return method.merge(loaded, weights)
@@ -64,6 +65,7 @@ def _serve_routed(
 
 
 def _routed(name: str, router: str, make: Callable[..., transformer.MoE], answers_like: str | None) -> ServingMethod:
+    """Return a method that serves with `make(routers, kind, tags=tags)` as its `MoE`."""
     return ServingMethod(
         name=name,
         prepare=lambda deployment: (deployment.model, deployment.routers[router]),
@@ -92,9 +94,10 @@ def _all() -> dict[str, ServingMethod]:
         ServingMethod(MERGED, lambda deployment: deployment.model, _serve_one, merge=merge.weighted),
     ]
     for name in ("smear-example", "smear-token"):
-        for build, run in routing.SOFT_BUILDS.items():
+        for build, soft_merge in routing.SOFT_BUILDS.items():
             answers_like = f"{name}-linear" if build == "materialised" else None
-            methods.append(_routed(f"{name}-{build}", name, functools.partial(routing.soft, build=run), answers_like))
+            make = functools.partial(routing.soft, build=soft_merge)
+            methods.append(_routed(f"{name}-{build}", name, make, answers_like))
     for router in ("token-top-1", "token-top-2", "token-top-3", "rl"):
         methods += _sparse(router)
     for router in ("task-top-1", "task-top-2", "task-top-3"):

@@ -32,7 +32,7 @@ class Descent(NamedTuple):
 
 
 # `benchmarks/tune_testbed.py` found these better by more than half a point. For other routers the gain was smaller.
-DESCENTS = {"token-top-2": Descent(0.0054, 0.0025)}
+DESCENTS = {"token-top-2": Descent(learning_rate=0.0054, balance_weight=0.0025)}
 
 
 def train(
@@ -44,15 +44,15 @@ def train(
 
 
 def _untrained(kind: Kind, model: Model, num_tasks: int) -> Routers:
-    sizes = [layer.experts.b_out.shape for layer in model.layers]
-    return routing.zeros(kind, [width for _, width in sizes], sizes[0][0], num_tasks)
+    num_experts, width = model.layers[0].experts.b_out.shape  # the same in all layers
+    return routing.zeros(kind, [width] * len(model.layers), num_experts, num_tasks)
 
 
 @functools.partial(programs.jit, static_argnums=(0, 3))
 def _descend(
     kind: Kind, model: Model, data: Examples, num_tasks: int, key: Key[Array, ""], start: Routers, descent: Descent
 ) -> Routers:
-    schedule = optax.cosine_decay_schedule(1.0, decay_steps=NUM_STEPS, alpha=0.1)
+    schedule = optax.cosine_decay_schedule(1.0, decay_steps=NUM_STEPS, alpha=0.1)  # from 1 to a tenth
     optimizer = optax.adam(lambda count: descent.learning_rate * schedule(count))
     loss = _reinforced_loss if kind.is_reinforced else _supervised_loss
 
@@ -77,14 +77,15 @@ def _supervised_loss(
     def moe(experts: Experts, tokens: Float[Array, "n t d"], layer: int) -> Float[Array, "n t d"]:
         if kind.level == TOKEN and kind.num_active != SOFT:
             balance.append(_imbalance(routers[layer], kind, tokens))
-        return _served(routers, kind, batch)(experts, tokens, layer)
+        return _differentiable(routers, kind, batch)(experts, tokens, layer)
 
     values = transformer.forward(model, jnp.asarray(batch.inputs), moe)
-    wrong = jnp.mean(optax.softmax_cross_entropy_with_integer_labels(values, batch.labels))
-    return wrong + balance_weight * sum(balance, jnp.zeros((), wrong.dtype))
+    entropy = jnp.mean(optax.softmax_cross_entropy_with_integer_labels(values, batch.labels))
+    return entropy + balance_weight * sum(balance, jnp.zeros((), entropy.dtype))
 
 
-def _served(routers: Routers, kind: Kind, batch: Examples) -> MoE:
+def _differentiable(routers: Routers, kind: Kind, batch: Examples) -> MoE:
+    """Return the routed layers, with gates through which routers learn."""
     if kind.num_active == SOFT:
         return routing.soft(routers, kind, routing.by_linearity)
 
@@ -104,8 +105,8 @@ def straight_through(kind: Kind, scores: Float[Array, "n g K"]) -> Float[Array, 
     """
     experts, gates = routing.choose(kind, scores)
     hard = jnp.einsum("ngj,ngjk->ngk", gates, jax.nn.one_hot(experts, scores.shape[-1], dtype=scores.dtype))
-    likely = jax.nn.softmax(scores)
-    return likely + jax.lax.stop_gradient(hard - likely)
+    probabilities = jax.nn.softmax(scores)
+    return probabilities + jax.lax.stop_gradient(hard - probabilities)
 
 
 def _imbalance(router: Router, kind: Kind, tokens: Float[Array, "n t d"]) -> Float[Array, ""]:
@@ -115,8 +116,9 @@ def _imbalance(router: Router, kind: Kind, tokens: Float[Array, "n t d"]) -> Flo
     """
     scores = routing.logits(router, kind, tokens, None)
     num_experts = scores.shape[-1]
-    picked = jax.nn.one_hot(routing.choose(kind, scores)[0], num_experts, dtype=scores.dtype)
-    shares = jnp.mean(picked.reshape(-1, num_experts), axis=0)
+    indices, _ = routing.choose(kind, scores)
+    is_chosen = jax.nn.one_hot(indices, num_experts, dtype=scores.dtype)
+    shares = jnp.mean(is_chosen.reshape(-1, num_experts), axis=0)
     probabilities = jnp.mean(jax.nn.softmax(scores).reshape(-1, num_experts), axis=0)
     return num_experts * jnp.sum(jax.lax.stop_gradient(shares) * probabilities)
 
@@ -129,14 +131,15 @@ def _reinforced_loss(
     Each example is routed `NUM_SAMPLES` times, with the mean of the other samples as baseline.
     """
     del balance_weight
-    inputs, labels = (jnp.repeat(part, NUM_SAMPLES, axis=0) for part in (batch.inputs, batch.labels))
-    surprise: list[Float[Array, " n"]] = []
+    inputs = jnp.repeat(batch.inputs, NUM_SAMPLES, axis=0)
+    labels = jnp.repeat(batch.labels, NUM_SAMPLES, axis=0)
+    surprises: list[Float[Array, " n"]] = []  # -log p of an example's routes, by layer
 
     def moe(experts: Experts, tokens: Float[Array, "n t d"], layer: int) -> Float[Array, "n t d"]:
         tokens = jax.lax.stop_gradient(tokens)
         scores = routing.logits(routers[layer], kind, tokens, None)
         sampled = jax.random.categorical(jax.random.fold_in(key, layer), jax.lax.stop_gradient(scores))[..., None]
-        surprise.append(-jnp.sum(jnp.take_along_axis(jax.nn.log_softmax(scores), sampled, axis=-1), axis=(1, 2)))
+        surprises.append(-jnp.sum(jnp.take_along_axis(jax.nn.log_softmax(scores), sampled, axis=-1), axis=(1, 2)))
         indices = sampled.astype(jnp.int32).reshape(-1, 1)
         flat = tokens.reshape(-1, tokens.shape[-1])
         return routing.dense(experts, flat, indices, jnp.ones(indices.shape, tokens.dtype)).reshape(tokens.shape)
@@ -145,23 +148,24 @@ def _reinforced_loss(
     rewards = (answers == labels).astype(jnp.float32).reshape(-1, NUM_SAMPLES)
     baseline = (jnp.sum(rewards, axis=1, keepdims=True) - rewards) / (NUM_SAMPLES - 1)
     advantage = (rewards - baseline).reshape(-1)
-    return jnp.mean(advantage * sum(surprise, jnp.zeros(advantage.shape, jnp.float32)))
+    return jnp.mean(advantage * sum(surprises, jnp.zeros(advantage.shape, jnp.float32)))
 
 
 def deployed(setting: Recipe) -> Deployment:
-    """Return the trained model with routers of all kinds. All are trained, or read from the cache."""
+    """Return the trained model with routers of all kinds. The model and routers are trained, or read from the cache."""
     model = training.trained(setting)
     data = examples(setting, TRAIN)
     store = Store(training.cache_folder())
-    decisive = code_digest(train, examples, setting, model, fingerprint())
+    digest = code_digest(train, examples, setting, model, fingerprint())
     routers = {}
     for number, (name, kind) in enumerate(KINDS.items()):
 
         def make(number: int = number, name: str = name, kind: Kind = kind) -> Routers:
             training.tell(f"router: {name}, {NUM_STEPS} steps")
-            router_key = jax.random.fold_in(root_key(setting.seed), 1000 + number)  # `training.train` folds in less
+            # `training.train` folds numbers below 1000 into the same key.
+            router_key = jax.random.fold_in(root_key(setting.seed), 1000 + number)
             return train(kind, model, data, setting.num_tasks, router_key, DESCENTS.get(name))
 
         like = _untrained(kind, model, setting.num_tasks)
-        routers[name] = training.cached(store, f"{decisive} {number} {name}", make, like)
+        routers[name] = training.cached(store, f"{digest} {number} {name}", make, like)
     return Deployment(model, routers, data)

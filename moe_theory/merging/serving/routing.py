@@ -28,7 +28,7 @@ Dispatch = Callable[[Experts, Tokens, Indices, Gates], Tokens]  # (experts, toke
 def with_capacity(
     experts: Experts, tokens: Tokens, indices: Indices, gates: Gates, factor: float = CAPACITY_FACTOR
 ) -> Tokens:
-    """Compute `capacity` tokens at each expert. Other tokens get 0, so that only their residual passes.
+    """Compute at most `capacity` tokens at each expert. Other tokens get 0, so that only their residual passes.
 
     First choices and earlier tokens have priority.
 
@@ -38,15 +38,16 @@ def with_capacity(
     num_experts = experts.b_out.shape[0]
     size = capacity(num_tokens, num_choices, num_experts, factor)
     place = places(indices, num_experts)
-    nowhere = num_experts * size
-    slot = jnp.where(place < size, indices * size + place, nowhere)  # (N, k)
+    num_slots = num_experts * size
+    slot = jnp.where(place < size, indices * size + place, num_slots)  # (N, k), `num_slots` for a dropped token
     rows = jnp.broadcast_to(jnp.arange(num_tokens, dtype=jnp.int32)[:, None], indices.shape)
-    held = jnp.full(nowhere, num_tokens, jnp.int32).at[slot.reshape(-1)].set(rows.reshape(-1), mode="drop")
-    buffers = jnp.take(tokens, held, axis=0, mode="fill", fill_value=0).reshape(num_experts, size, -1)
+    empty = jnp.full(num_slots, num_tokens, jnp.int32)  # no token has this row, so it reads as 0
+    row_of_slot = empty.at[slot.reshape(-1)].set(rows.reshape(-1), mode="drop")
+    buffers = jnp.take(tokens, row_of_slot, axis=0, mode="fill", fill_value=0).reshape(num_experts, size, -1)
     hidden = jax.nn.relu(buffers @ experts.w_in + experts.b_in[:, None])
-    outputs = (hidden @ experts.w_out + experts.b_out[:, None]).reshape(nowhere, -1)
-    back = [jnp.take(outputs, slot[:, j], axis=0, mode="fill", fill_value=0) for j in range(num_choices)]
-    return sum(gates[:, j, None] * part for j, part in enumerate(back))  # pyright: ignore[reportReturnType]
+    outputs = (hidden @ experts.w_out + experts.b_out[:, None]).reshape(num_slots, -1)
+    by_choice = [jnp.take(outputs, slot[:, j], axis=0, mode="fill", fill_value=0) for j in range(num_choices)]
+    return sum(gates[:, j, None] * part for j, part in enumerate(by_choice))  # pyright: ignore[reportReturnType]
 
 
 def capacity(num_tokens: int, num_choices: int, num_experts: int, factor: float = CAPACITY_FACTOR) -> int:
@@ -57,7 +58,7 @@ def capacity(num_tokens: int, num_choices: int, num_experts: int, factor: float 
 def places(indices: Int[Array, "N k"], num_experts: int) -> Int[Array, "N k"]:
     """Return the number of tokens before each token at each of its experts."""
     num_tokens, num_choices = indices.shape
-    queue = indices.T.reshape(-1)
+    queue = indices.T.reshape(-1)  # all first choices, then all second choices, and so on
     waiting = jnp.cumsum(jax.nn.one_hot(queue, num_experts, dtype=jnp.int32), axis=0, dtype=jnp.int32)
     before = jnp.take_along_axis(waiting, queue[:, None], axis=1) - 1
     return before.reshape(num_choices, num_tokens).T
@@ -80,13 +81,13 @@ def ragged(experts: Experts, tokens: Tokens, indices: Indices, gates: Gates) -> 
     num_tokens, num_choices = indices.shape
     queue = indices.reshape(-1)
     order = jnp.argsort(queue, stable=True)
-    expert = queue[order]
+    expert_of_row = queue[order]
     sizes = jnp.bincount(queue, length=experts.b_out.shape[0]).astype(jnp.int32)
     rows = tokens[order // num_choices]
-    hidden = jax.nn.relu(jax.lax.ragged_dot(rows, experts.w_in, sizes) + experts.b_in[expert])
-    outputs = jax.lax.ragged_dot(hidden, experts.w_out, sizes) + experts.b_out[expert]
-    back = jnp.zeros_like(outputs).at[order].set(outputs, unique_indices=True)
-    return jnp.einsum("nj,njd->nd", gates, back.reshape(num_tokens, num_choices, -1))
+    hidden = jax.nn.relu(jax.lax.ragged_dot(rows, experts.w_in, sizes) + experts.b_in[expert_of_row])
+    outputs = jax.lax.ragged_dot(hidden, experts.w_out, sizes) + experts.b_out[expert_of_row]
+    unsorted = jnp.zeros_like(outputs).at[order].set(outputs, unique_indices=True)
+    return jnp.einsum("nj,njd->nd", gates, unsorted.reshape(num_tokens, num_choices, -1))
 
 
 SPARSE_BUILDS: dict[str, Dispatch] = {"capacity": with_capacity, "dense": dense, "ragged": ragged}
@@ -103,7 +104,7 @@ def by_linearity(experts: Experts, tokens: Groups, weights: GroupWeights) -> Gro
 
 
 def materialised(experts: Experts, tokens: Groups, weights: GroupWeights) -> Groups:
-    """Build one merged expert per group, with g times the parameters of an expert."""
+    """Build one merged expert for each of the g groups, with g times the parameters of an expert."""
     merged = Experts(*(jnp.tensordot(weights, part, axes=1) for part in experts))
     hidden = jax.nn.relu(jnp.einsum("gtd,gdf->gtf", tokens, merged.w_in) + merged.b_in[:, None])
     return jnp.einsum("gtf,gfd->gtd", hidden, merged.w_out) + merged.b_out[:, None]
@@ -121,7 +122,7 @@ SOFT_BUILDS: dict[str, SoftMerge] = {"linear": by_linearity, "materialised": mat
 TOKEN = "token"
 EXAMPLE = "example"
 TASK = "task"
-SOFT = 0  # means a merge of all experts, in place of a number of active experts
+SOFT = 0  # in place of a number of active experts: a merge of all experts
 
 
 class Router(NamedTuple):
@@ -154,7 +155,7 @@ KINDS = {
 def logits(
     router: Router, kind: Kind, tokens: Float[Array, "n t d"], tags: Int[Array, " n"] | None
 ) -> Float[Array, "n g K"]:
-    """Return logits of every token (g = t) or of every example (g = 1)."""
+    """Return a router's logits for every token (g = t), or for every example or its tag (g = 1)."""
     if kind.level == TASK:
         assert tags is not None
         return (router.weights[tags] + router.bias)[:, None]
@@ -182,8 +183,10 @@ def sparse(routers: Routers, kind: Kind, dispatch: Dispatch, tags: Int[Array, " 
     def moe(experts: Experts, tokens: Float[Array, "n t d"], layer: int) -> Float[Array, "n t d"]:
         indices, gates = choose(kind, logits(routers[layer], kind, tokens, tags))
         shape = (*tokens.shape[:2], kind.num_active)
-        rows = [jnp.broadcast_to(part, shape).reshape(-1, kind.num_active) for part in (indices, gates)]
-        return dispatch(experts, tokens.reshape(-1, tokens.shape[-1]), rows[0], rows[1]).reshape(tokens.shape)
+        flat_indices = jnp.broadcast_to(indices, shape).reshape(-1, kind.num_active)
+        flat_gates = jnp.broadcast_to(gates, shape).reshape(-1, kind.num_active)
+        outputs = dispatch(experts, tokens.reshape(-1, tokens.shape[-1]), flat_indices, flat_gates)
+        return outputs.reshape(tokens.shape)
 
     return moe
 
@@ -215,6 +218,5 @@ def of_one_task(routers: Routers, kind: Kind, tags: Int[Array, " n"]) -> MoE:
 
 def zeros(kind: Kind, widths: Sequence[int], num_experts: int, num_tasks: int) -> Routers:
     sizes = [num_tasks if kind.level == TASK else width for width in widths]
-    return tuple(
-        Router(jnp.zeros((size, num_experts), jnp.float32), jnp.zeros(num_experts, jnp.float32)) for size in sizes
-    )
+    bias = jnp.zeros(num_experts, jnp.float32)
+    return tuple(Router(weights=jnp.zeros((size, num_experts), jnp.float32), bias=bias) for size in sizes)

@@ -16,8 +16,8 @@ from jaxtyping import Array, Float, Int, Key
 from moe_theory.core.constraints import Size, SizeOrZero
 from moe_theory.core.digits import handwritten_digits
 
-CHANGES = ("as it is", "rotated", "inverted", "permuted")
-SIDE = 8
+CHANGES = ("as it is", "rotated", "inverted", "permuted")  # of an image, in the order of `changed`
+SIDE = 8  # pixels along the side of an image
 PATCH = 4  # pixels along the side of a token
 NUM_CLASSES = 10
 NUM_TOKENS = (SIDE // PATCH) ** 2
@@ -28,14 +28,14 @@ def digits_task(change: int, is_validation: bool) -> tuple[np.ndarray, np.ndarra
     """Return images under one of the `CHANGES` as patches of pixels in [-1, 1], and their digits."""
     pixels, digits, is_held_out = handwritten_digits()
     is_selected = is_held_out == is_validation
-    images = changed(pixels[is_selected] / 8 - 1, change)
+    images = changed(pixels[is_selected] / 8 - 1, change)  # pixels are from 0 to 16
     blocks = SIDE // PATCH
     rows = images.reshape(-1, blocks, PATCH, blocks, PATCH).swapaxes(2, 3)
     return np.ascontiguousarray(rows.reshape(-1, blocks**2, PATCH**2)), digits[is_selected]
 
 
 def changed(images: np.ndarray, change: int) -> np.ndarray:
-    """Return images (n, 8, 8) of pixels in [-1, 1], unchanged, turned by a right angle, negated or permuted."""
+    """Return images (n, 8, 8) with pixels in [-1, 1], under change number `change` of the `CHANGES`."""
     if change == 1:
         return np.rot90(images, axes=(1, 2))
     if change == 2:
@@ -79,17 +79,19 @@ class Examples(NamedTuple):
 @functools.lru_cache
 def examples(setting: Recipe, split: str) -> Examples:
     """Return every input of a split, TRAIN or VALIDATION, under every task, the same in every setting."""
-    parts = []
+    inputs_by_task = []
+    labels_by_task = []
     for task in range(setting.num_tasks):
         label_map, change = divmod(task, len(CHANGES))
         images, digits = digits_task(change, split == VALIDATION)
-        shifted = (digits + _STRIDE * label_map) % NUM_CLASSES
-        parts.append((images.astype(np.float32), shifted.astype(np.int32)))
-    inputs, labels = (np.concatenate(part) for part in zip(*parts, strict=True))
-    numbers = np.repeat(np.arange(setting.num_tasks, dtype=np.int32), len(inputs) // setting.num_tasks)
-    for part in (inputs, labels, numbers):
-        part.flags.writeable = False  # the arrays are cached
-    return Examples(inputs, labels, numbers)
+        inputs_by_task.append(images.astype(np.float32))
+        labels_by_task.append(((digits + _STRIDE * label_map) % NUM_CLASSES).astype(np.int32))
+    inputs = np.concatenate(inputs_by_task)
+    labels = np.concatenate(labels_by_task)
+    tasks = np.repeat(np.arange(setting.num_tasks, dtype=np.int32), len(inputs) // setting.num_tasks)
+    for array in (inputs, labels, tasks):
+        array.flags.writeable = False  # the arrays are cached
+    return Examples(inputs, labels, tasks)
 
 
 def draw_slot(key: Key[Array, ""], examples: Examples, mix: Float[Array, " V"], size: int) -> Examples:
@@ -97,10 +99,10 @@ def draw_slot(key: Key[Array, ""], examples: Examples, mix: Float[Array, " V"], 
     task_key, input_key = jax.random.split(key)
     num_tasks = mix.shape[0]
     per_task = examples.labels.shape[0] // num_tasks
-    reached = jnp.cumsum(mix)
+    edges = jnp.cumsum(mix)  # task v has the draws from edge v - 1 to edge v
     # We scale by the rounded sum, so that a last task with share 0 is never drawn.
-    draws = jax.random.uniform(task_key, (size, 1), mix.dtype) * reached[-1]
-    tasks = jnp.sum(draws >= reached[:-1], axis=1, dtype=jnp.int32)
+    draws = jax.random.uniform(task_key, (size, 1), mix.dtype) * edges[-1]
+    tasks = jnp.sum(draws >= edges[:-1], axis=1, dtype=jnp.int32)
     places = jax.random.randint(input_key, (size,), 0, per_task, jnp.int32)
     indices = tasks * per_task + places
     return Examples(jnp.asarray(examples.inputs)[indices], jnp.asarray(examples.labels)[indices], tasks)
@@ -110,8 +112,8 @@ def accuracies(
     logits: Float[Array, "n C"], labels: Int[Array, " n"], tasks: Int[Array, " n"], num_tasks: int
 ) -> tuple[Float[Array, " V"], Int[Array, " V"]]:
     """Return the share of right answers and the number of requests by task, both 0 for absent tasks."""
-    is_own = tasks[:, None] == jnp.arange(num_tasks, dtype=tasks.dtype)
+    is_of_task = tasks[:, None] == jnp.arange(num_tasks, dtype=tasks.dtype)  # (n, V)
     is_right = (jnp.argmax(logits, axis=-1) == labels)[:, None]
-    counts = jnp.sum(is_own, axis=0, dtype=jnp.int32)
-    hits = jnp.sum(is_own & is_right, axis=0, dtype=jnp.int32)
+    counts = jnp.sum(is_of_task, axis=0, dtype=jnp.int32)
+    hits = jnp.sum(is_of_task & is_right, axis=0, dtype=jnp.int32)
     return hits.astype(logits.dtype) / jnp.maximum(counts, 1).astype(logits.dtype), counts

@@ -25,7 +25,7 @@ from moe_theory.runs.store import Store, pack, unpack
 
 Progress = Callable[[str], None]
 Tree = TypeVar("Tree")  # a tree of arrays
-_REPORTS = 10  # reports per phase
+_REPORTS = 10  # largest number of progress lines per phase
 _WARM_UP = 0.1  # share of a phase's steps during which the learning rate rises
 
 
@@ -34,14 +34,17 @@ def tell(line: str) -> None:
 
 
 def trained(setting: Recipe, progress: Progress = tell, folder: Path | None = None) -> Model:
-    """Return the model that `train` makes in this setting, or read it from a cache, by default the user's."""
+    """Return the model that `train` makes in this setting, trained or read from a cache, by default the user's."""
     like = jax.eval_shape(lambda: initial(root_key(0), setting))
     key = code_digest(train, setting, fingerprint())
     return cached(Store(folder or cache_folder()), key, lambda: train(setting, progress), like, progress)
 
 
 def cached(store: Store, key: str, make: Callable[[], Tree], like: Any, progress: Progress = tell) -> Tree:
-    """Return a tree with the structure of `like` from the cache, or make and save it. `progress` reports failures."""
+    """Return a tree with the structure of `like` from the cache, or make and save it.
+
+    `progress` receives a line if the cache is damaged, or if the tree cannot be saved.
+    """
     data = None
     with contextlib.suppress(OutputError):  # saving will raise it again
         data = store.get(key)
@@ -100,8 +103,8 @@ def draw_batch(key: Key[Array, ""], data: Examples, num_tasks: int, num_groups: 
     """Draw `size` examples, ordered by group. Group g has the tasks g, g + num_groups, ... with equal probability."""
     task_key, input_key = jax.random.split(key)
     groups = jnp.arange(size, dtype=jnp.int32) // (size // num_groups)
-    tasks_in_group = (num_tasks - 1 - groups) // num_groups + 1
-    turns = jax.random.randint(task_key, (size,), 0, tasks_in_group, jnp.int32)
+    tasks_in_group = (num_tasks - 1 - groups) // num_groups + 1  # of each example's group
+    turns = jax.random.randint(task_key, (size,), 0, tasks_in_group, jnp.int32)  # place among the group's tasks
     per_task = data.labels.shape[0] // num_tasks
     places = jax.random.randint(input_key, (size,), 0, per_task, jnp.int32)
     indices = (groups + turns * num_groups) * per_task + places
@@ -111,6 +114,7 @@ def draw_batch(key: Key[Array, ""], data: Examples, num_tasks: int, num_groups: 
 def _phase(
     name: str, key: Key[Array, ""], setting: Recipe, model: Model, data: Examples, num_groups: int, progress: Progress
 ) -> Model:
+    """Train a model in the phase "dense" or "experts"."""
     num_steps = setting.dense_steps if name == "dense" else setting.expert_steps
     if num_steps == 0:
         return model
@@ -130,6 +134,7 @@ def _phase(
         return jax.lax.scan(step, carried, times)
 
     carried = (model, programs.jit(optimizer.init)(model))
+    # Parts of equal length share one program.
     num_reports = next(count for count in range(_REPORTS, 0, -1) if num_steps % count == 0)
     for times in np.split(np.arange(num_steps, dtype=np.int32), num_reports):
         carried, losses = run(carried, times)
@@ -142,7 +147,7 @@ def _layer(key: Key[Array, ""], setting: Recipe) -> Layer:
     width = setting.width
     hidden = setting.hidden
     heads = setting.num_heads
-    size = width // heads
+    size = width // heads  # features of a head
     attention = Attention(
         w_in=_weights(projection_key, (width, 3, heads, size), width),
         b_in=jnp.zeros((3, heads, size), jnp.float32),

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 
 from moe_theory.merging.weights import merge
 
-_VARIANCE_FLOOR = 1e-5  # inside the square root of a layer norm
+_VARIANCE_FLOOR = 1e-5  # added to the variance in a layer norm
 
 
 class Experts(NamedTuple):
@@ -55,7 +55,7 @@ class Model(NamedTuple):
     b_head: Float[Array, " C"]
 
 
-MoE = Callable[[Experts, Float[Array, "n s d"], int], Float[Array, "n s d"]]  # with the layer's number, from 0
+MoE = Callable[[Experts, Float[Array, "n s d"], int], Float[Array, "n s d"]]  # (experts, tokens, layer from 0)
 
 
 def forward(model: Model, inputs: Float[Array, "n s p"], moe: MoE) -> Float[Array, "n C"]:
@@ -68,12 +68,13 @@ def forward(model: Model, inputs: Float[Array, "n s p"], moe: MoE) -> Float[Arra
 
 
 def dense(expert: Experts, tokens: Float[Array, "*n d"]) -> Float[Array, "*n d"]:
+    """Compute tokens at a lone expert (E = 1)."""
     hidden = jax.nn.relu(tokens @ expert.w_in[0] + expert.b_in[0])
     return hidden @ expert.w_out[0] + expert.b_out[0]
 
 
 def in_groups(experts: Experts, tokens: Float[Array, "n s d"], layer: int) -> Float[Array, "n s d"]:
-    """Compute, as an `MoE`, inputs that are ordered by expert, in E groups of n / E."""
+    """Compute, as an `MoE`, inputs that are ordered by expert, n / E for each of the E experts."""
     num_experts, width = experts.b_out.shape
     groups = tokens.reshape(num_experts, -1, width)
     hidden = jax.nn.relu(groups @ experts.w_in + experts.b_in[:, None])
@@ -85,9 +86,9 @@ def merge_experts(experts: Experts, weights: Float[Array, " K"]) -> Experts:
     return Experts(*(part[None] for part in merge(experts, weights)))
 
 
-def replace_experts(model: Model, experts: Sequence[Experts]) -> Model:
-    pairs = zip(model.layers, experts, strict=True)
-    return model._replace(layers=tuple(layer._replace(experts=experts_of_layer) for layer, experts_of_layer in pairs))
+def replace_experts(model: Model, experts_by_layer: Sequence[Experts]) -> Model:
+    pairs = zip(model.layers, experts_by_layer, strict=True)
+    return model._replace(layers=tuple(layer._replace(experts=experts) for layer, experts in pairs))
 
 
 def attend(attention: Attention, tokens: Float[Array, "n s d"]) -> Float[Array, "n s d"]:
