@@ -244,9 +244,18 @@ class Verdict(Shown, JsonRecord):
 
 
 FACTS = ("paper", "where", "statement", "formula", "kind", "side", "replaced_by", "is_computed")  # a claim's own fields
-_TEXTS = "claim paper where statement kind reading reason command".split()  # fields without a default
-_NO_TEXT: Any = ""
-BLANK = Verdict(status=Status.INCONCLUSIVE, replicates=0, **dict.fromkeys(_TEXTS, _NO_TEXT)).to_json()
+BLANK = Verdict(  # with defaults of absent fields
+    claim="",
+    paper="",
+    where="",
+    statement="",
+    kind="",
+    reading="",
+    status=Status.INCONCLUSIVE,
+    reason="",
+    replicates=0,
+    command="",
+).to_json()
 
 
 def verdict_of(declared: Any, **outcome: Any) -> Verdict:
@@ -257,7 +266,6 @@ def verdict_of(declared: Any, **outcome: Any) -> Verdict:
 def whole_verdict(claim: Any, record: Mapping[str, Any]) -> Verdict:
     """Return the verdict in a record, with its claim's facts. Raises: DamagedError, or KeyError for a missing field."""
     fields = {name: record[name] for name in FIELDS if name not in Verdict.LATER or name in record}
-    # `BLANK` gives the defaults of absent fields.
     return read_record(Verdict, BLANK | {name: getattr(claim, name) for name in FACTS} | fields)
 
 
