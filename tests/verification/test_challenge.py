@@ -7,6 +7,8 @@ import dataclasses
 import functools
 import shlex
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from types import MappingProxyType, SimpleNamespace
 from typing import Any
@@ -325,3 +327,10 @@ def test_damaged_searches_are_named_and_made_again(declare, tmp_path, caplog):
     (again,) = search_each(["planted.region"], LONG, **about)
     assert "results.sqlite was changed after it was written" in caplog.text
     assert again.flips == first.flips
+
+
+def test_challenge_in_a_process_that_has_imported_no_paper():
+    """Catches claims that are looked up before they are declared."""
+    code = "import moe_theory; moe_theory.challenge('generalization.lemma-9', seconds=0)"
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "InvalidValueError: seconds=0" in process.stderr
