@@ -75,7 +75,7 @@ class Paper:
     answers_for: tuple[str, ...] = ()  # papers whose statements its claims test, if it has no statements
     figures: str | Mapping[str, Any] = ""  # `plot.FigureSpec` by name, or "module:attribute"
     overview: str = ""  # "module:attribute" of its `plot.Panel` in the picture of all papers
-    systems: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # `Sweepable`s or places, by name
+    systems: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # `Sweepable` objects or their places, by name
     # Commands by name. "module:function" names a function that returns a `plot.document.Document`. Write the names out,
     # because `moe-theory --help` reads them and the functions' docstrings without an import.
     commands: Mapping[str, str] = dataclasses.field(default_factory=dict)

@@ -37,7 +37,7 @@ def loop(arrivals, truths, num_experts, learning_rate, own):
     return w, theta, routes
 
 
-@pytest.mark.parametrize("own", [baseline.OWN, 1.0, 0.0])
+@pytest.mark.parametrize("own", [baseline.OWN_WEIGHT, 1.0, 0.0])
 def test_rounds_are_those_of_a_plain_loop(own):
     """Would catch a baseline of the wrong expert or the wrong round, and a mean that forgets or counts twice."""
     rng, num_experts, num_rounds = np.random.default_rng(4), 4, 60
