@@ -1,6 +1,4 @@
-"""Corrections of false or approximate statements of `continual`. Arguments outside their domains raise
-InvalidValueError.
-"""
+"""Corrections of false or approximate statements of `continual`. InvalidValueError refuses arguments out of range."""
 
 import math
 from typing import Annotated
@@ -130,7 +128,7 @@ def route_tilt(
         3.2e-05
     """
     theta = np.asarray(gates, np.float64)
-    if np.abs(theta.sum(axis=0)).max() > 1e-4 * np.abs(theta).max():
+    if np.abs(theta.sum(axis=0)).max() > 1e-4 * np.abs(theta).max():  # far above float32's rounding
         raise InvalidValueError(
             "gates must add up to 0 over experts, as they do by Lemma 4. Subtract their mean.", argument="gates"
         )
@@ -146,7 +144,7 @@ def theorem_1(pool_gaps: theory.Gaps, ratio: linear.Ratio, loads: linear.Loads) 
     and |w_n - w_n'|^2 over tasks. Then an expert with L arrivals adds
 
         t E[G_t]:      L r^L W + (1 - r^L) (L - 1) Delta
-        (t-1) E[F_t]:  S (Delta - W) + [(1 - r) (L - 1) - r + r^L] Delta,   S = sum_{l<=L} (r^l - r^L),
+        (t-1) E[F_t]:  S (Delta - W) + [(1 - r) (L - 1) - r + r^L] Delta,   S = sum_{l<=L} (r^l - r^L).
 
     The factor L - 1 in place of L, and the bracket, come from the task's own term, which (19) and (20) leave out. If
     each expert has its own set of tasks, Delta is the gap within a set.
@@ -194,7 +192,7 @@ def blind_limit(
         2.0
     """
     linear.require_overparameterized(num_features, num_samples)
-    shrinkage, own_moment, spread = _projection_moments(num_features, num_samples)
+    shrinkage, own_moment, spread = _projection_moments(num_features, num_samples)  # c, k1 and k2
     other_share = 1 - 1 / num_tasks
     if num_samples == 1:
         return float(num_tasks - 1)

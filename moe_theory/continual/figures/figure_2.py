@@ -45,7 +45,7 @@ def compute(setup: plot.Setup, terminations: Sequence[str] = TERMINATIONS) -> xr
     ]
     exact = {}
     for name, run in setup.run(route_cells).items():
-        expected = corrected.given_routes(run.state.pool, dims.num_samples, *run.records)
+        expected = corrected.given_routes(run.state.pool, dims.num_samples, run.records.task, run.records.expert)
         recorded = runs[name].rounds - 1
         exact[name] = corrected.Exact(*(leaf[recorded].mean(axis=1) for leaf in expected))
     if 1 in numbers:  # one expert's moments are exact
@@ -74,11 +74,11 @@ def _values_of(run: Run, exact: corrected.Exact, dims: Dims) -> dict[str, Float[
     printed = None
     if run.params.terminate or int(run.params.num_experts) == 1:
         printed = _printed(run, dims)
-    silent = np.full(samples.shape[:2], np.nan)
+    missing = np.full(samples.shape[:2], np.nan)
     return plot.across_replicates(samples) | {
-        "printed": np.stack([getattr(printed, metric).mean(axis=1) for metric in METRICS]) if printed else silent,
+        "printed": np.stack([getattr(printed, metric).mean(axis=1) for metric in METRICS]) if printed else missing,
         "exact": np.stack([getattr(exact, metric) for metric in METRICS]),
-        "terminated": np.broadcast_to(run.records.terminated.mean(axis=1), silent.shape),
+        "terminated": np.broadcast_to(run.records.terminated.mean(axis=1), missing.shape),
     }
 
 
@@ -196,7 +196,7 @@ def _draw_panel(panel: plot.Axes, selection: xr.Dataset, top: float) -> None:
         last = float(selection.printed[-1])
         is_below_mean = 0 < float(selection["mean"][-1]) - last < 0.25 * top
         name = EQUATIONS[str(statement_of(number, num_tasks))][str(selection.metric.values)]
-        plot.note(panel, name, (rounds[-1], last), (0, -3 if is_below_mean else 3), color="C1", ha="right")
+        plot.note(panel, name, at=(rounds[-1], last), shift=(0, -3 if is_below_mean else 3), color="C1", ha="right")
     elif number == num_tasks and selection.termination == "with":
         words = {"transform": panel.transAxes, "color": "C1", "ha": "right", "va": "bottom", "in_layout": False}
         panel.text(0.97, 0.2, "none for\n$M = N$", **words)

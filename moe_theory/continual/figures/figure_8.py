@@ -38,7 +38,7 @@ def compute(setup: plot.Setup) -> xr.Dataset:
         for name, params in settings.items()
     )
     experts = np.stack([run.records.expert for run in runs.values()])
-    differs = np.any(experts != experts[:1], axis=(0, 1))  # by replicate
+    differs = np.any(experts != experts[:1], axis=(0, 1))  # whether a replicate's routes depend on the threshold
     replicate = int(np.argmax(differs))
     first_params = settings[next(iter(settings))]
     runs_by_power = dict(zip(THRESHOLD_POWERS, runs.values(), strict=True))

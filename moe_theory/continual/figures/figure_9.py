@@ -104,7 +104,8 @@ def _draw_levels(panel: plot.Axes, selection: xr.Dataset) -> None:
 def _draw_differences(panel: plot.Axes, selection: xr.Dataset) -> None:
     roles.ZERO.hline(panel, 0)
     rounds = selection["round"].values
-    places = np.unique(np.searchsorted(rounds, [time for time in ROUNDS_COMPARED if time <= rounds[-1]]))
+    times = [time for time in ROUNDS_COMPARED if time <= rounds[-1]]
+    places = np.unique(np.searchsorted(rounds, times))  # of the next recorded rounds
     for index, marker in enumerate(MARKERS, start=1):
         points = selection.isel(threshold_power=index, round=places)
         look = MARK(color=_colours()[index], linestyle="none", marker=marker)

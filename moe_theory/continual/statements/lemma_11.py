@@ -66,9 +66,10 @@ def size_label(letter: str) -> Callable[[Run], list[str]]:
 @CLUSTERS.literal("lemma-11.clusters", OF_CLUSTERS, MOSTLY, labels=size_label("K"), instead="lemma-11.two-clusters")
 @CLUSTERS.intervention("lemma-11.clusters-later", LATER_CLUSTERS, MOSTLY)
 def no_set_is_empty(run) -> np.ndarray:
-    at_end_of_exploration = np.searchsorted(run.rounds, experiments.stage_rounds(run.params))
-    sets = run.records.sets[at_end_of_exploration, : int(run.params.num_experts)]
-    return np.all([np.any(sets == cluster, axis=0) for cluster in range(int(run.params.num_clusters))], axis=0)
+    row = np.searchsorted(run.rounds, experiments.stage_rounds(run.params))
+    sets = run.records.sets[row, : int(run.params.num_experts)]
+    has_expert = [np.any(sets == cluster, axis=0) for cluster in range(int(run.params.num_clusters))]
+    return np.all(has_expert, axis=0)
 
 
 def shortfalls(bound: Callable[[int, int], float]) -> Callable[[Run], np.ndarray]:

@@ -27,13 +27,10 @@ UNEARNED = {  # without the cause that the paper gives for the sets
     "open": interventions.OPEN,  # gates that are never fixed
 }
 
-TASK_SETS = statement(
-    "proposition-1-more-experts-set", module=__name__, free=(experiments.FREE_SIGNALS, *experiments.FREE)
-)
+FREE = (experiments.FREE_SIGNALS, *experiments.FREE)
+TASK_SETS = statement("proposition-1-more-experts-set", module=__name__, free=FREE)
 TASK_MODELS = statement("proposition-1-more-experts-model", module=__name__)
-CLUSTER_SETS = statement(
-    "proposition-1-fewer-experts-set", module=__name__, free=(experiments.FREE_SIGNALS, *experiments.FREE)
-)
+CLUSTER_SETS = statement("proposition-1-fewer-experts-set", module=__name__, free=FREE)
 CLUSTER_MODELS = statement("proposition-1-fewer-experts-model", module=__name__)
 CLUSTER_MODELS.cite("proposition-1.contraction", role="corrected")
 
@@ -117,10 +114,10 @@ def largest_probability_gap(run) -> np.ndarray:
     return run.state.probability_gap
 
 
-def most_of_random(run) -> np.ndarray:
+def most_of_blind_error(run) -> np.ndarray:
     return HARDLY * experiments.task_gap(run)
 
 
-@EQUATION_35.ours("equation-35.nothing-specialises", SMALLEST, bound(at_least=most_of_random))
+@EQUATION_35.ours("equation-35.nothing-specialises", SMALLEST, bound(at_least=most_of_blind_error))
 def last_error(run) -> np.ndarray:
     return run.records.generalization_error[-1]

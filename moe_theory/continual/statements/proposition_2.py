@@ -14,7 +14,7 @@ from moe_theory.continual.statements.setting import statement
 from moe_theory.runs import Run
 from moe_theory.verification.statement import Criterion, bound, limit_rate
 
-LAST = 10  # records up to t_2 over which a gap is averaged
+NUM_AVERAGED = 10  # records up to t_2 over which a gap is averaged, fewer in a short run
 BY_MANY = experiments.ENDLESS_MANY
 BY_FEW = experiments.ENDLESS_FEW
 BY_MANY_LONG = experiments.RETURN_MANY
@@ -39,21 +39,22 @@ def other_gap(run: Run) -> np.ndarray:
 
 
 def any_gap(run: Run) -> np.ndarray:
-    last = np.searchsorted(run.rounds, experiments.stage_rounds(run.params, experiments.RETURN_POWER), side="right")
-    return run.records.any_gap[max(last - LAST, last // 2) : last].mean(axis=0, dtype=np.float64)
+    t2 = experiments.stage_rounds(run.params, experiments.RETURN_POWER)
+    end = np.searchsorted(run.rounds, t2, side="right")
+    return run.records.any_gap[max(end - NUM_AVERAGED, end // 2) : end].mean(axis=0, dtype=np.float64)
 
 
-def in_units(measure: Callable[[Run], np.ndarray], runs: Sequence[Run]) -> np.ndarray:
+def in_stated_units(measure: Callable[[Run], np.ndarray], runs: Sequence[Run]) -> np.ndarray:
     return np.stack([measure(run) / float(run.params.truth_scale) ** 1.75 for run in runs])
 
 
 def at_smaller_scales(measure: Callable[[Run], np.ndarray]) -> Callable[..., np.ndarray]:
-    return lambda *runs: in_units(measure, runs[:-1])
+    return lambda *runs: in_stated_units(measure, runs[:-1])
 
 
 def no_growth(measure: Callable[[Run], np.ndarray]) -> Criterion:
     """Return the bound of at most 10 % growth from one sigma_0 to the next smaller one: an order of at least 1.69."""
-    return bound(at_most=lambda *runs: in_units(measure, runs[1:]), margin=0.1)
+    return bound(at_most=lambda *runs: in_stated_units(measure, runs[1:]), margin=0.1)
 
 
 SMALLER_OWN = at_smaller_scales(own_gap)

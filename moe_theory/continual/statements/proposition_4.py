@@ -18,7 +18,8 @@ GENERALIZATION_ERROR = statement("proposition-4-generalization-error", module=__
 
 def single_expert_gaps(run) -> theory.Gaps:
     pools, places = experiments.shared_pools_of(run)
-    return theory.Gaps(*np.transpose([theory.gaps(pool) for pool in pools])[:, places])
+    gaps = np.transpose([theory.gaps(pool) for pool in pools])  # a row for each kind of gap
+    return theory.Gaps(*gaps[:, places])
 
 
 def task_gap(run) -> np.ndarray:

@@ -95,9 +95,10 @@ def theorem_1_of(run: Run, dims: Dims) -> Float[np.ndarray, "R B"]:
     loads = experiments.loads_of(run)
     pool_gaps = experiments.gaps_of(run)
     ratio = theory.overparameterization_ratio(dims.num_features, dims.num_samples)
-    ends = np.minimum(run.rounds, experiments.exploration_rounds(run.params, max_delay=longest_delay(dims)))
-    explored = loads[np.searchsorted(run.rounds, ends, side="right") - 1]
-    return np.asarray(theory.theorem_1(pool_gaps, ratio, loads, explored, loads.sum(axis=-1), pool_gaps.within_gap))
+    explored_rounds = np.minimum(run.rounds, experiments.exploration_rounds(run.params, max_delay=longest_delay(dims)))
+    explored = loads[np.searchsorted(run.rounds, explored_rounds, side="right") - 1]
+    routed = loads.sum(axis=-1)
+    return np.asarray(theory.theorem_1(pool_gaps, ratio, loads, explored, round=routed, floor=pool_gaps.within_gap))
 
 
 def single_expert_errors(pool: Pool, dims: Dims, params: Any, max_load: int) -> Float[np.ndarray, " L"]:
@@ -163,7 +164,7 @@ def _draw_adaptive(panel: plot.Axes, selection: xr.Dataset) -> None:
     rounds = selection["round"].values
     scale = selection.attrs["truth_scale"]
     roles.REFERENCE.hline(panel, scale**2)
-    plot.note(panel, r"$\sigma_0^2$", (rounds[0], scale**2), (3, 2))
+    plot.note(panel, r"$\sigma_0^2$", at=(rounds[0], scale**2), shift=(3, 2))
     plot.curve(panel, rounds, run, label="adaptive: mean", band="10–90 % of replicates", **roles.MEASURED)
     roles.PRINTED.plot(panel, rounds, run.theorem_1, label=LABELS["theory"])
     roles.RIGHT.plot(panel, rounds, run.exact, label=LABELS["exact"])
@@ -177,7 +178,7 @@ def _draw_blind(panel: plot.Axes, selection: xr.Dataset) -> None:
     rounds = selection["round"].values
     scale = selection.attrs["truth_scale"]
     roles.REFERENCE.hline(panel, scale)
-    plot.note(panel, r"$\sigma_0$", (rounds[0], scale), (3, -5))  # below the beginning of Proposition 4
+    plot.note(panel, r"$\sigma_0$", at=(rounds[0], scale), shift=(3, -5))  # below the beginning of Proposition 4
     nearest = selection.sel(policy="nearest")
     panel.fill_between(rounds, nearest.low, nearest.high, **roles.BAND)
     for policy, role in BLIND.items():

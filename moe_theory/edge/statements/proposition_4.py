@@ -33,15 +33,15 @@ def exact(run) -> np.ndarray:
 
 
 PROPOSITION_4 = statement("proposition-4", module=__name__)
-for server, cells in (("nearest", BY_NEAREST), ("fastest", BY_FASTEST)):
+for policy, selection in (("nearest", BY_NEAREST), ("fastest", BY_FASTEST)):
     PROPOSITION_4.charitable(
-        f"proposition-4.{server}",
-        cells,
+        f"proposition-4.{policy}",
+        selection,
         equality(predicted_by(theory.proposition_4), margin=0.02),
         hypotheses=["isotropic-features"],
-        instead=f"exact.{server}",
+        instead=f"exact.{policy}",
     )(observed)
-    PROPOSITION_4.replacement(f"exact.{server}", cells, equality(exact, margin=0.02))(observed)
+    PROPOSITION_4.replacement(f"exact.{policy}", selection, equality(exact, margin=0.02))(observed)
 PROPOSITION_4.replacement(
     "proposition-4.nearest-own-task",
     BY_NEAREST,

@@ -14,14 +14,12 @@ LEAST_GAIN = 0.05  # our reading of a "significantly" smaller error
 
 
 def below(formula: Callable, floor: Callable, trivial: Callable = experiments.task_gap) -> Criterion:
-    """Return the bound by (23), or its correction, for each replicate's loads. `floor` computes the floor from the
-    pool's gaps, and L_T1 is read from the first record past T1.
-    """
+    """Return the bound by (23), or its correction, for each replicate's loads. `floor` is a function of the gaps."""
 
     def value(run) -> np.ndarray:
         pool_gaps = experiments.gaps_of(run)
         loads = experiments.loads_of(run)
-        explored_loads = loads[experiments.explored_record(run)]
+        explored_loads = loads[experiments.explored_record(run)]  # of the first record from T1 on
         num_routed = run.rounds[-1] - run.state.dropped
         lowest = np.asarray(floor(pool_gaps))
         return np.asarray(formula(pool_gaps, RATIO, loads[-1], explored_loads, round=num_routed, floor=lowest))
@@ -35,19 +33,19 @@ blind_error = experiments.exact_error_at(experiments.FIGURE_3_ROUNDS)
 
 def late_errors(run) -> tuple[np.ndarray, np.ndarray]:
     """Return the mean error of the tasks past T1, with the models at T and with those at T1 (B,)."""
-    t1 = experiments.explored_record(run)
+    at_t1 = experiments.explored_record(run)
     experts = run.records.experts.astype(np.float64)
     residuals = run.records.residuals.astype(np.float64)
     loads = run.records.loads.astype(np.float64)
     squared = run.records.squared_error.astype(np.float64)
-    change = experts[-1] - experts[t1]
+    change = experts[-1] - experts[at_t1]
     squared_change = np.sum(change**2, axis=1)
     # A model that moves by D changes the squared errors of its c tasks by 2 D.u + c |D|^2, where u sums their
     # residuals.
-    early_rise = 2 * np.sum(change * residuals[t1], axis=(0, 1)) + np.sum(loads[t1] * squared_change, axis=0)
-    late_error = squared[-1] - squared[t1] - early_rise
-    late_loads = loads[-1] - loads[t1]
-    late_residuals = residuals[-1] - residuals[t1] - loads[t1][:, None] * change  # with the models at T
+    early_rise = 2 * np.sum(change * residuals[at_t1], axis=(0, 1)) + np.sum(loads[at_t1] * squared_change, axis=0)
+    late_error = squared[-1] - squared[at_t1] - early_rise
+    late_loads = loads[-1] - loads[at_t1]
+    late_residuals = residuals[-1] - residuals[at_t1] - loads[at_t1][:, None] * change  # with the models at T
     change_back = -2 * np.sum(change * late_residuals, axis=(0, 1)) + np.sum(late_loads * squared_change, axis=0)
     num_late = late_loads.sum(axis=0)
     return late_error / num_late, (late_error + change_back) / num_late
