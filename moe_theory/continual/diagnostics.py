@@ -70,7 +70,8 @@ def system_with_gate_steps(dims: Dims, **parts: Any) -> System:
     def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, GateSteps]:
         arrival, perturbation = draw(key, dims, state.pool, params)
         after, info = learn(state, arrival, perturbation, params, max_active=dims.max_active, **parts)
-        return after, gate_steps(arrival, after, info, params, _costs_of(arrival, state, after, info, params, **parts))
+        costs = _costs_of(arrival, state, after, info, params, **parts)
+        return after, gate_steps(arrival, after, info, params, costs)
 
     return System(system(dims, **parts).init, step)
 
@@ -172,8 +173,8 @@ class Tally(NamedTuple):
     is_stable: Bool[Array, ""]  # whether all sets have stayed the same since
     is_separated: Bool[Array, ""]  # whether (33) has held in all rounds since
     drift: Float[Array, ""]  # largest |w_t - w_{T1+1}|_inf of all rounds since
-    rounds_open: Int[Array, ""]  # rounds before the gates were fixed
-    was_outside: Bool[Array, ""]  # whether one of the next `WINDOW` arrivals left a non-empty set
+    rounds_open: Int[Array, ""]  # rounds in which the gates were not fixed yet
+    was_outside: Bool[Array, ""]  # whether one of the next `WINDOW` arrivals missed its set, if this was not empty
 
     pool = _POOL
     round = _ROUND

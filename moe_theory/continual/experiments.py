@@ -34,7 +34,7 @@ from moe_theory.verification.statement import limit_probability, probability
 FAILURE = 0.05  # delta: the largest value allowed for a probability that the paper calls delta or o(1)
 LIKELY = limit_probability(to=1, margin=FAILURE)
 UNLIKELY = limit_probability(to=0, margin=FAILURE)
-RARELY = probability(at_most=FAILURE)
+RARELY = probability(at_most=FAILURE)  # in every cell, without a limit
 
 
 def gate_span(state: State, info: Info) -> Float[Array, ""]:
@@ -200,7 +200,7 @@ FREE_NOISE = Scale("noise_scale", low=0.01, high=1.0, of="truth_scale")
 FREE_BETA = Scale("min_strength", low=0.0, high=1.0)
 FREE_LEVEL = Scale("noise_scale", low=0.001, high=0.3)  # in units of signals' entries
 FREE = (FREE_ALPHA, FREE_GAMMA, FREE_NOISE, FREE_BETA)
-FREE_AT_LEVEL = (FREE_ALPHA, FREE_GAMMA, FREE_LEVEL, FREE_BETA)  # where all cells have the same noise, or much noise
+FREE_AT_LEVEL = (FREE_ALPHA, FREE_GAMMA, FREE_LEVEL, FREE_BETA)  # for cells whose noise does not follow sigma_0
 
 # Grids for the O() and Omega() statements about router and gates. On the grid of scales all parameters shrink as
 # Algorithm 1 requires, with constants of 1: alpha and eta as sigma_0^0.5, lambda and Gamma as sigma_0^1.25. With c =
@@ -361,6 +361,7 @@ MANY_SMALLEST = tuple(MANY_CELLS)[:1]
 FEW_SMALLEST = tuple(FEW_CELLS)[:1]
 MANY_LARGEST = tuple(MANY_CELLS)[-1:]
 FEW_LARGEST = tuple(FEW_CELLS)[-1:]
+# At Fig. 2's sigma_0.
 MANY_FIGURE_2 = (specialization_cell(MANY_EXPERTS, SIGMA_0),)
 FEW_FIGURE_2 = (specialization_cell(FEW_EXPERTS, SIGMA_0),)
 
@@ -399,8 +400,8 @@ T1_LIMIT_SCALES = (1e-5, 1e-4, 1e-3, 1e-2)  # of runs up to t_1
 T2_LIMIT_SCALES = (2e-4, 1e-3, 5e-3, 2e-2)  # of runs up to t_2
 PAST_T1_SHARE = 0.25
 LAST_ROUND = 10**7  # a stride beyond the longest run, of which only the last round is recorded
-SPAN_STRIDE = 20
-LIMIT_TIER = "limit"
+SPAN_STRIDE = 20  # rounds between records of a gap
+LIMIT_TIER = "limit"  # its runs are long
 
 
 def limit_params(num_experts: int, scale: float) -> Overrides:
@@ -408,6 +409,7 @@ def limit_params(num_experts: int, scale: float) -> Overrides:
 
 
 def as_drawn(base: System) -> System:
+    """Return the system itself, with the signals of the reading."""
     return base
 
 
@@ -460,6 +462,7 @@ def _limit(
 
 
 def over_scales(experiment: Experiment, scales: Sequence[float]) -> tuple[Selection, Selection]:
+    """Return the cells with many experts (M > N) and those with few (M < N)."""
     many = experiment.over({specialization_cell(MANY_EXPERTS, scale): scale for scale in scales})
     few = experiment.over({specialization_cell(FEW_EXPERTS, scale): scale for scale in scales})
     return many, few
@@ -530,12 +533,12 @@ AMPLE_MEMBERS = 80  # of a cluster, so that there are still fewer experts than t
 def _coverage(
     name: str, members: int, setting: SettingValues, build: Callable[..., Experiment], factor: int = 1
 ) -> Experiment:
-    tasks = setting.get("num_tasks", members * COVERAGE_SETS)
+    num_tasks = setting.get("num_tasks", members * COVERAGE_SETS)
     scale = setting.get("sigma_0", COVERAGE_SCALE)
-    sets = tasks // members
-    num_experts = int(np.ceil(factor * sets * np.log(sets / FAILURE)))
-    dims = Dims(num_experts, num_tasks=tasks, num_features=sets + 1, num_samples=6)
-    params = limit_params(num_experts, scale) | {"num_clusters": sets}
+    num_sets = num_tasks // members
+    num_experts = int(np.ceil(factor * num_sets * np.log(num_sets / FAILURE)))
+    dims = Dims(num_experts, num_tasks=num_tasks, num_features=num_sets + 1, num_samples=6)
+    params = limit_params(num_experts, scale) | {"num_clusters": num_sets}
     return Experiment(
         name=name,
         dims=dims,
@@ -582,15 +585,10 @@ COVERAGE = coverage({})
 COVERAGE_CLUSTERS = coverage_of_clusters({})
 AMPLE_COVERAGE = ample_coverage({})
 AMPLE_COVERAGE_CLUSTERS = ample_coverage_of_clusters({})
+# `_ample` sets alpha = sigma_0, to the power that is recorded here.
 FREE_ALPHA_BELOW = Order("balance_weight", recorded=1.0, least=FREE_ALPHA.least, most=FREE_ALPHA.most)
-FREE_COVERAGE = (
-    FREE_ETA,
-    FREE_ALPHA_BELOW,
-    FREE_GAMMA,
-    FREE_NOISE,
-    FREE_BETA,
-    Choice("sigma_0", {"0.01": COVERAGE_SCALE, "0.001": 0.001}),
-)
+FREE_SIGMA_0 = Choice("sigma_0", {"0.01": COVERAGE_SCALE, "0.001": 0.001})
+FREE_COVERAGE = (FREE_ETA, FREE_ALPHA_BELOW, FREE_GAMMA, FREE_NOISE, FREE_BETA, FREE_SIGMA_0)
 
 # Runs that show where experts specialise at all. The gate drive kappa grows with the square of the signals' scale.
 DRIVES = (0.01, 0.1, 1.0, 10.0, 100.0)  # kappa / lambda, on Fig. 2's pools
@@ -683,7 +681,7 @@ def task_gap(run: Run) -> Float[np.ndarray, " B"]:
 
 
 def loads_of(run: Run) -> tuple[Float[np.ndarray, "R B M"], Float[np.ndarray, "R B M"]]:
-    """Return loads L_t(m) and explored loads at recorded rounds, experts last."""
+    """Return the loads L_t(m) and the explored loads at recorded rounds, with experts last, as theorems take them."""
     loads = np.moveaxis(run.records.loads, 1, -1)
     explored_loads = np.moveaxis(run.records.explored_loads, 1, -1)
     return loads.astype(np.float64), explored_loads.astype(np.float64)
@@ -761,6 +759,7 @@ def metric(name: str, *rounds: int) -> Callable[[Run], np.ndarray]:
 
 
 def final(name: str) -> Callable[[Run], np.ndarray]:
+    """Return the measure of a field in the last recorded round."""
     return lambda run: getattr(run.records, name)[-1].astype(np.float64)
 
 
@@ -783,6 +782,7 @@ def past_exploration(run: Run) -> slice:
 
 
 def truth_length(run: Run) -> np.ndarray:
+    """Return the root mean square of the norms |w_n| of each pool (B,)."""
     return np.sqrt(np.asarray(gaps_of(run).truth_norm))
 
 

@@ -41,6 +41,7 @@ def by_kind(
 def by_kind_past_exploration(
     outputs: Float[Array, " M"], perturbation: Float[Array, " M"], state: Any, arrival: Arrival, params: Params
 ) -> Float[Array, " M"]:
+    """Return the paper's scores up to T1, and those of `by_kind` after it."""
     routing = outputs, perturbation, state, arrival, params
     is_past = state.round >= theory.exploration_rounds(params.num_experts, params.learning_rate)
     return jnp.where(is_past, by_kind(*routing), perturbed(*routing))
@@ -63,6 +64,7 @@ def whole_truth(models: Float[Array, "k d"], arrival: Any, params: Any) -> Float
 def without_signal(
     key: Key[Array, ""], dims: Dims, state: State, params: Params
 ) -> tuple[Pool, Arrival, Float[Array, " M"]]:
+    """Draw a round in which all columns of the features are noise."""
     arrival, perturbation = draw(key, dims, state.pool, params)
     shape = (dims.num_features, dims.num_samples)
     dtype = arrival.features.dtype
@@ -152,6 +154,7 @@ EXPECTED_COSTS = dataclasses.replace(
     system=diagnostics.system_with_expected_costs(experiments.FEW_SAMPLES_DIMS),
 )
 
+# Experiments have cells with M > N and with M < N, so that their selections are pairs.
 LIMIT = experiments.LIMIT_MANY.experiment
 ENDLESS = experiments.ENDLESS_MANY.experiment
 ALL_APART = with_gates_apart(diagnostics.system_with_tally(LIMIT.dims))

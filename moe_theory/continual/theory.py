@@ -223,7 +223,7 @@ def lemma_16(
         >>> theory.lemma_16(np.array([[0]]), np.array([[0]]), np.array([[[3.0], [4.0]]]), ratio=0.5).tolist()
         [12.5]
     """
-    own_truths = np.take_along_axis(truths, tasks[:, None, :], axis=0)
+    own_truths = np.take_along_axis(truths, tasks[:, None, :], axis=0)  # of each arrival, (T, d, B)
     share_expert = experts[:, None] == experts[None, :]
     loads = share_expert.sum(axis=1)
     is_successor = np.triu(np.ones(share_expert.shape[:2]), 1)[:, :, None] * share_expert  # 0 or 1

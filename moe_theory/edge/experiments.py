@@ -52,6 +52,7 @@ class GateObservables(NamedTuple):
 
 
 def flushed_error(state: State, info: Info) -> Float[Array, ""]:
+    """Return G_t once the pending tasks are completed."""
     del info
     return generalization_error_flushed(state)
 
@@ -257,6 +258,7 @@ def one_slow(trip: delays.Trip, params: Params) -> Int[Array, " M"]:
 
 
 def limit(setting: SettingValues) -> Experiment:
+    """Return the limit of small sigma_0, with a setting's number of servers."""
     return _over_scales("limit-scale", SCALES, setting, limit)
 
 
@@ -273,6 +275,7 @@ def _over_scales(name, scales, setting, build, **changes) -> Experiment:
 
 
 def rate_limit(setting: SettingValues) -> Experiment:
+    """Return the limit of small eta, with a setting's number of servers."""
     number = setting.get("servers", SMALL_EXPERTS)
     dims = small_dims(number, num_features=10, num_samples=7)
     cells = {f"eta = {rate:g}": _limit_params(number, SMALL_SCALE, rate) for rate in RATES}

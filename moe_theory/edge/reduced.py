@@ -58,7 +58,7 @@ class Info(NamedTuple):
 def system(
     dims: Dims, policy: Policy = adaptive, *, transfer: Law = delays.uniform, execution: Law = delays.uniform
 ) -> System:
-    """Return the reduced model as a `System`, with the `Params` and arguments of `edge.system`.
+    """Return the reduced algorithm as a `System`, with the `Params` and arguments of `edge.system`.
 
     Source: Algorithm 1 of `edge`, with `core/expected.py`.
     Raises: InvalidValueError if servers hold several tasks, or if `policy` is no function. Its `init` raises the errors
@@ -86,7 +86,7 @@ def system(
 
     def init(key: Key[Array, ""], params: Params) -> State:
         full = full_system.init(key, params)
-        shared = {name: getattr(full, name) for name in State._fields if hasattr(full, name)}
+        shared = {name: getattr(full, name) for name in State._fields if hasattr(full, name)}  # all but models
         errors, projections = untaught(full.pool, dims.max_experts)
         return State(errors=errors, projections=projections, arrivals=jnp.zeros_like(errors), **shared)
 
@@ -136,8 +136,9 @@ def _complete(state: Any, is_done: Bool[Array, " S"]) -> tuple[Any, Float[Array,
 def _take(
     state: Any, arrival: Arrival, task: Assignment, params: Params, *, contraction: float
 ) -> tuple[Any, Float[Array, ""]]:
+    spread = params.cluster_spread
     errors, projections, squared_move = taught_to(
-        task.mask, state.pool, arrival.task, state.errors, state.projections, contraction, params.cluster_spread
+        task.mask, state.pool, arrival.task, state.errors, state.projections, contraction=contraction, spread=spread
     )
     is_kind = jnp.arange(errors.shape[1]) == arrival.task
     arrivals = state.arrivals + (task.mask[:, None] & is_kind[None, :])

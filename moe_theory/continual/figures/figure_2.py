@@ -58,10 +58,10 @@ def compute(setup: plot.Setup, terminations: Sequence[str] = TERMINATIONS) -> xr
 
     rounds = next(iter(runs.values())).rounds
     data = plot.over(values_at, {"metric": METRICS, "round": rounds}, termination=terminations, experts=numbers)
-    by_number = [settings[_cell_of(number, terminations[0])] for number in numbers]
-    explored = [int(theory.exploration_rounds(params.num_experts, params.learning_rate)) for params in by_number]
+    params_by_number = [settings[_cell_of(number, terminations[0])] for number in numbers]
+    explored = [int(theory.exploration_rounds(params.num_experts, params.learning_rate)) for params in params_by_number]
     data = data.assign_coords(explored=("experts", explored))
-    clusters = min(int(by_number[0].num_clusters), dims.num_tasks)
+    clusters = min(int(params_by_number[0].num_clusters), dims.num_tasks)
     return data.assign_attrs(num_tasks=dims.num_tasks, num_clusters=clusters)
 
 

@@ -40,7 +40,7 @@ def exceeds_product(run) -> np.ndarray:
     noise = experiments.noise_sums(run)[:, 0]
     size = run.records.gate_size.max(axis=0).astype(np.float64)
     largest_product = np.abs(np.einsum("mdb,bd->mb", experiments.gates_of(run), noise)).max(axis=0)
-    return largest_product > size * np.abs(noise.sum(axis=1)) * (1 + 1e-9)
+    return largest_product > size * np.abs(noise.sum(axis=1)) * (1 + 1e-9)  # not by rounding
 
 
 @SAME_SIGNAL.replacement(

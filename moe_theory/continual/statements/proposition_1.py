@@ -84,6 +84,7 @@ def late_repeats(run) -> tuple[np.ndarray, np.ndarray]:
 
 
 def contracted_errors(run) -> np.ndarray:
+    """Return the expectation of `remaining_errors` (B,)."""
     dims = experiments.SPECIALIZATION.dims
     repeats, _ = late_repeats(run)
     return error_contraction(dims.num_features, dims.num_samples) * np.sum(repeats, axis=0)
@@ -95,6 +96,7 @@ def contracted_errors(run) -> np.ndarray:
     equality(contracted_errors, margin=0.02),
 )
 def remaining_errors(run) -> np.ndarray:
+    """Return the sum over late repeats of the share of the squared error that remains (B,)."""
     repeats, before = late_repeats(run)
     return np.sum(np.where(repeats, run.records.error / np.where(repeats, before, 1), 0), axis=0)
 

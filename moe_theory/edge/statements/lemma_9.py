@@ -52,6 +52,7 @@ def last_error(run) -> np.ndarray:
 
 
 def history_part(expert: np.ndarray, truth: np.ndarray, dims: Dims = experiments.HISTORY_DIMS) -> np.ndarray:
+    """Return (34) for the replicates of a block, with experts (T, B) and truths (T, p, B)."""
     ratio = overparameterization_ratio(dims.num_features, dims.num_samples)
     is_routed = expert >= 0
     share_expert = (expert[:, None] == expert[None, :]) & is_routed[:, None]

@@ -10,17 +10,17 @@ from moe_theory.edge.statements.setting import statement
 from moe_theory.runs import Run
 from moe_theory.verification.statement import equality
 
-STEADY = 1000  # errors are averaged over the recorded rounds from this one on, because a single round is noisy
+STEADY = 1000  # the first of the rounds over which errors are averaged, because a single round is noisy
 BY_NEAREST = NEAREST.over("num_experts", 10, 50)
 BY_FASTEST = FASTEST.over("num_experts", 10, 50)
 
 
 def steady(run, errors: np.ndarray) -> np.ndarray:
+    """Return the mean of errors over the recorded rounds from `STEADY` on (B,)."""
     return errors[run.rounds >= STEADY].astype(np.float64).mean(axis=0)
 
 
 def observed(run) -> np.ndarray:
-    """Return G once pending tasks are done, averaged over rounds (B,)."""
     return steady(run, run.records.flushed)
 
 

@@ -55,12 +55,12 @@ ROUTES_MARGIN = 0.01  # share of the expectation, which ignores how routes depen
 
 THEOREM_1 = statement("theorem-1", module=__name__)
 THEOREM_1.charitable(
-    "theorem-1.any-constant", BY_EXPLORED, below(theory.theorem_1, lambda gaps: 2 * gaps.task_gap, blind_error)
+    "theorem-1.any-constant", BY_EXPLORED, below(theory.theorem_1, lambda gaps: 2 * gaps.task_gap, trivial=blind_error)
 )(final_error)
 THEOREM_1.replacement(
     "theorem-1.early-tasks-keep-their-error",
     BY_EXPLORED,
-    below(corrected.theorem_1, lambda gaps: gaps.within_gap),
+    below(corrected.theorem_1, floor=lambda gaps: gaps.within_gap),
     hypotheses=["few-misrouted"],
 )(final_error)
 
@@ -77,7 +77,7 @@ FLOOR.cite("theorem-1.given-routes", role="corrected")
 FLOOR.literal(
     "theorem-1.generalization-error",
     BY_EXPLORED,
-    below(theory.theorem_1, lambda gaps: gaps.within_gap),
+    below(theory.theorem_1, floor=lambda gaps: gaps.within_gap),
     instead="theorem-1.early-tasks-keep-their-error",
 )(final_error)
 GAP_INSIDE = limit_rate(at_least=4, margin=experiments.MARGIN)
@@ -91,8 +91,8 @@ def excess(run) -> np.ndarray:
     explored_loads = loads[experiments.explored_record(run)]
     num_routed = run.records.loads[-1].sum(axis=0)
     ratio = theory.overparameterization_ratio(experiments.LIMIT.dims.num_features, experiments.LIMIT.dims.num_samples)
-    faded = theory.theorem_1(experiments.gaps_of(run), ratio, loads[-1], explored_loads, round=num_routed)
-    return run.records.squared_error[-1] / num_routed - np.asarray(faded)
+    without_floor = theory.theorem_1(experiments.gaps_of(run), ratio, loads[-1], explored_loads, round=num_routed)
+    return run.records.squared_error[-1] / num_routed - np.asarray(without_floor)
 
 
 THEOREM_1_LIMIT = statement("theorem-1-limit", module=__name__)
