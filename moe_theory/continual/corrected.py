@@ -229,8 +229,8 @@ def random_routing(
     xp = array_namespace(*pool_gaps, ratio, num_experts, rounds)
     norm = pool_gaps.truth_norm
     gap = pool_gaps.task_gap
-    factor = 1 - (1 - ratio) / num_experts
-    before = rounds - 1
+    factor = 1 - (1 - ratio) / num_experts  # q
+    before = rounds - 1  # t - 1
     remaining = power(factor, before)
     lost = power_complement(factor, before)
     drops = num_experts * lost / (1 - ratio) - before * remaining  # sum over tau < t of q^(tau-1) - q^(t-1)
@@ -317,10 +317,10 @@ def routing_probabilities(
     kinks = np.concatenate(
         [-other_leads, 1 - other_leads, np.zeros_like(outputs)[..., None], np.ones_like(outputs)[..., None]], -1
     )
-    ends = np.sort(np.clip(kinks, 0, 1), axis=-1)
+    ends = np.sort(np.clip(kinks, 0, 1), axis=-1)  # of the polynomial's pieces
     middles = (ends[..., 1:] + ends[..., :-1]) / 2
     halves = (ends[..., 1:] - ends[..., :-1]) / 2
-    nodes, weights = np.polynomial.legendre.leggauss(num_experts // 2 + 1)
+    nodes, weights = np.polynomial.legendre.leggauss(num_experts // 2 + 1)  # exact at least to degree M
     total = np.zeros(outputs.shape)
     for node, weight in zip(nodes, weights, strict=True):
         places = middles + halves * node

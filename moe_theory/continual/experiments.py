@@ -113,7 +113,7 @@ def start_on_shared_pools(seed_key: Key[Array, ""], replicates: Int[Array, " B"]
         pool = draw_pool(key, SINGLE_DIMS.num_tasks, SINGLE_DIMS.num_features, params)
         return begin(SINGLE_DIMS, params, pool)
 
-    owners = replicates.astype(jnp.uint32) % NUM_POOLS + np.uint32(2**31)  # replicates whose pools are taken
+    owners = replicates.astype(jnp.uint32) % NUM_POOLS + np.uint32(2**31)  # far beyond the replicates of runs
     return trailing_vmap(start, is_batched=(True, False))(replicate_keys(seed_key, owners), params)
 
 

@@ -35,7 +35,7 @@ def by_kind(
     clusters = state.pool.clusters
     kind = jnp.sum(jnp.where(jnp.arange(clusters.shape[0]) == arrival.task, clusters, 0))
     is_own = jnp.arange(perturbation.shape[0]) % (jnp.max(clusters) + 1) == kind
-    return jnp.where(is_own, perturbation, -1)
+    return jnp.where(is_own, perturbation, -1)  # perturbations are at least 0
 
 
 def by_kind_past_exploration(

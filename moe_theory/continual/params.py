@@ -115,7 +115,7 @@ class Params(NamedTuple):
 
 def check_params(dims: Dims, params: Params) -> None:
     values = constraints.check(params, dims)
-    num_signals = np.minimum(dims.num_tasks, values.get("num_clusters", 1))
+    num_signals = np.minimum(dims.num_tasks, values.get("num_clusters", 1))  # a traced number is not checked
     tasks.require_orthogonal(values.get("signal_law", PROPORTIONAL), num_signals, dims.num_features)
 
 

@@ -46,7 +46,7 @@ class Info(NamedTuple):
 
 @functools.lru_cache
 def system(dims: Dims) -> System:
-    """Return the reduced algorithm as a `System` of switch routing, with the `Params` of `continual.system`.
+    """Return the reduced model as a `System` of switch routing, with the `Params` of `continual.system`.
 
     Source: Algorithm 1 of `continual`, with `core/expected.py`.
     Raises: InvalidValueError for max_active > 1. The system's `init` raises it for parameters out of range.

@@ -25,7 +25,7 @@ FAILURE = 0.05  # delta of Propositions 1 and 2, which the paper leaves at o(1)
 FIGURE_3_EXPERTS = (10, 30, 50, 70)
 FIGURE_3_ROUNDS = 3000
 ENOUGH = (30, 50, 70)  # the numbers of servers in Fig. 3 that the paper calls sufficient
-PAST_EXPLORATION = (30, 50)  # the numbers whose T1 lies within the run
+PAST_EXPLORATION = (30, 50)  # the sufficient numbers whose T1 lies within the run
 MAX_DELAY = 10  # d_u
 
 
@@ -246,7 +246,7 @@ def _limit(name: str, dims: Dims, cells: Mapping[str, Overrides], observe: Obser
     )
 
 
-QUIET = 1e-3  # `noise_scale`, with signals of length 1
+QUIET = 1e-3  # `noise_scale` in `quiet_limit`, for signals of length 1
 QUIET_SCALES = tuple(10**-power for power in (0.25, 0.9, 1.6, 2.25))
 SLOWEST = 3  # rounds that an execution takes at a server slower than all others
 

@@ -26,7 +26,7 @@ def own_kind(gate_outputs: Float[Array, " M"], state: State, arrival: Arrival, p
     """Return scores that prefer idle servers of the arriving task type, where server m has type m mod N."""
     del params
     kinds = jnp.arange(gate_outputs.shape[0]) % state.pool.signals.shape[0]
-    return jnp.where(kinds == arrival.task, 1, 0) + arrival.uniform / 2  # equal servers by chance
+    return jnp.where(kinds == arrival.task, 1, 0) + arrival.uniform / 2  # below 1, to break ties by chance
 
 
 def of_the_set(gate_outputs: Float[Array, " M"], state: State, arrival: Arrival, params: Params) -> Float[Array, " M"]:

@@ -58,7 +58,7 @@ class Info(NamedTuple):
 def system(
     dims: Dims, policy: Policy = adaptive, *, transfer: Law = delays.uniform, execution: Law = delays.uniform
 ) -> System:
-    """Return the reduced algorithm as a `System`, with the `Params` and arguments of `edge.system`.
+    """Return the reduced model as a `System`, with the `Params` and arguments of `edge.system`.
 
     Source: Algorithm 1 of `edge`, with `core/expected.py`.
     Raises: InvalidValueError if servers hold several tasks, or if `policy` is no function. Its `init` raises the errors

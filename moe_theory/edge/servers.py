@@ -140,7 +140,7 @@ def offer(
     is_usable = state.pending_server == FREE  # a slot for the task
     scores, may_take = servers.rank(state, scores, exists & jnp.any(is_usable), params)
     server, mask, is_blind = gating.best_ranked(scores, may_take)
-    is_routed = jnp.any(mask)
+    is_routed = jnp.any(mask)  # not dropped
     delay = jnp.sum(jnp.where(mask, arrival.transfer_delay + state.execution_delay, 0), dtype=jnp.int32)
     busy_until = jnp.sum(jnp.where(mask, state.busy_until, 0), dtype=jnp.int32)  # of the task's server
     wait = jnp.where(is_routed, jnp.maximum(busy_until - time, 0), 0)

@@ -72,7 +72,7 @@ def _cell_of(num_experts: int, termination: str) -> str:
 def _values_of(run: Run, exact: corrected.Exact, dims: Dims) -> dict[str, Float[np.ndarray, "2 R"]]:
     samples = np.stack([getattr(run.records, metric) for metric in METRICS])
     printed = None
-    if run.params.terminate or int(run.params.num_experts) == 1:
+    if run.params.terminate or int(run.params.num_experts) == 1:  # which the paper's statements suppose
         printed = _printed(run, dims)
     missing = np.full(samples.shape[:2], np.nan)
     return plot.across_replicates(samples) | {
@@ -84,7 +84,7 @@ def _values_of(run: Run, exact: corrected.Exact, dims: Dims) -> dict[str, Float[
 
 def _printed(run: Run, dims: Dims) -> theory.Bound | None:
     statement = statement_of(int(run.params.num_experts), dims.num_tasks)
-    if statement is None:  # for M = N
+    if statement is None:
         return None
     if statement == "proposition-4":
         ratio = theory.overparameterization_ratio(dims.num_features, dims.num_samples)
@@ -93,7 +93,7 @@ def _printed(run: Run, dims: Dims) -> theory.Bound | None:
 
 
 def statement_of(num_experts: int, num_tasks: int) -> str | None:
-    """Return the paper's statement: Theorem 1 for M > N, Theorem 2 for M < N."""
+    """Return the paper's statement about M experts and N tasks, or None for M = N."""
     if num_experts == 1:
         return "proposition-4"
     if num_experts == num_tasks:

@@ -9,7 +9,8 @@ from moe_theory.continual.statements.setting import statement
 from moe_theory.runs import Run
 from moe_theory.verification.statement import equality
 
-# The texts use g_t, the error of a task independent of w_t, u_n = v_n / |v_n|, and S, the mean projector of a round.
+# The texts in `proposition_4.toml` use g_t, the error of a task independent of w_t, u_n = v_n / |v_n|, and S, the mean
+# projector of a round.
 ALONE = experiments.SINGLE_EXPERT.at(experiments.SINGLE)
 
 FORGETTING = statement("proposition-4-forgetting", module=__name__)

@@ -54,11 +54,11 @@ def compute(setup: plot.Setup, policies: Sequence[str] = tuple(POLICIES)) -> xr.
     runs = setup.run(cells)
     first_run = next(iter(runs.values()))  # all runs have the same pools
     pools = experiments.pools_of(first_run)
-    single = np.stack([single_expert_errors(pool, dims, first_run.params, length) for pool in pools])
+    errors_by_load = np.stack([single_expert_errors(pool, dims, first_run.params, length) for pool in pools])
 
     def values_at(policy: str, number: int) -> dict[str, Float[np.ndarray, " R"]]:
         key = experiments.cell_name(number)
-        return _values_of(runs[f"{policy}, {key}"], policy, single, dims, routes=runs[f"routes, {key}"])
+        return _values_of(runs[f"{policy}, {key}"], policy, errors_by_load, dims, routes=runs[f"routes, {key}"])
 
     data = plot.over(values_at, {"round": first_run.rounds}, policy=policies, experts=numbers)
     return data.assign_coords(explored=("experts", explored)).assign_attrs(
@@ -69,7 +69,7 @@ def compute(setup: plot.Setup, policies: Sequence[str] = tuple(POLICIES)) -> xr.
 
 
 def _values_of(
-    run: Run, policy: str, single: Float[np.ndarray, "B L"], dims: Dims, routes: Run
+    run: Run, policy: str, errors_by_load: Float[np.ndarray, "B L"], dims: Dims, routes: Run
 ) -> dict[str, Float[np.ndarray, " R"]]:
     """Return the curves of a panel: the error over replicates, and each theory, which is NaN for other policies."""
     scale = 1 / dims.num_features
@@ -79,7 +79,7 @@ def _values_of(
         samples = {"theorem_1": theorem_1_of(run, dims), "exact": along_routes}
     else:
         loads = experiments.loads_of(run)
-        errors = [corrected.by_loads(by_load, loads[:, index]) for index, by_load in enumerate(single)]
+        errors = [corrected.by_loads(by_load, loads[:, index]) for index, by_load in enumerate(errors_by_load)]
         samples = {"proposition_4": experiments.proposition_4(run, dims), "exact": np.stack(errors, axis=1)}
     theories = {name: np.mean(samples[name], axis=1) * scale if name in samples else missing for name in THEORY}
     return plot.across_replicates(run.records.flushed.astype(np.float64) * scale) | theories

@@ -64,7 +64,7 @@ THEOREM_1.replacement(
     hypotheses=["few-misrouted"],
 )(final_error)
 
-AT_ROUTED = np.array(ROUTED_ROUNDS) - 1
+AT_ROUTED = np.array(ROUTED_ROUNDS) - 1  # rows of records
 THEOREM_1.replacement(
     "theorem-1.given-routes",
     experiments.ROUTED,
