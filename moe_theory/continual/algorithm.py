@@ -179,7 +179,7 @@ def system(
     def init(key: Key[Array, ""], params: Params) -> State:
         check_params(dims, params)
         pool = tasks.draw_pool(key, dims.num_tasks, dims.num_features, params)
-        return begin(dims, params, pool, optimizer, locality)
+        return begin(dims, params, pool, optimizer=optimizer, locality=locality)
 
     def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Info]:
         source = stream(key, dims, state, params)
@@ -216,7 +216,7 @@ def on_pool(
 
     def init(key: Key[Array, ""], params: Params) -> State:
         del key
-        return begin(dims, params, pool, optimizer, locality)
+        return begin(dims, params, pool, optimizer=optimizer, locality=locality)
 
     return System(init, random_pool_system.step)
 

@@ -102,7 +102,7 @@ def given_routes(
         >>> corrected.given_routes(pool, num_samples=2, tasks=routes, experts=routes).generalization_error.ravel()
         array([0., 0., 0.])
     """
-    return recursion.given_routes(pool.truths, pool.signals, num_samples, tasks, experts)
+    return recursion.given_routes(pool.truths, pool.signals, num_samples, tasks=tasks, experts=experts)
 
 
 @checked
@@ -196,7 +196,8 @@ def blind_limit(
     other_share = 1 - 1 / num_tasks
     if num_samples == 1:
         return float(num_tasks - 1)
-    hidden = other_share * (1 - own_moment) / ((1 - other_share * own_moment) * (1 - shrinkage) + other_share * spread)
+    denominator = (1 - other_share * own_moment) * (1 - shrinkage) + other_share * spread
+    hidden = other_share * (1 - own_moment) / denominator  # R
     return 2 + shrinkage * hidden - 2 / num_tasks / (1 - other_share * shrinkage)
 
 

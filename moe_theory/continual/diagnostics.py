@@ -71,7 +71,7 @@ def system_with_gate_steps(dims: Dims, **parts: Any) -> System:
         arrival, perturbation = draw(key, dims, state.pool, params)
         after, info = learn(state, arrival, perturbation, params, max_active=dims.max_active, **parts)
         costs = _costs_of(arrival, state, after, info, params, **parts)
-        return after, gate_steps(arrival, after, info, params, costs)
+        return after, gate_steps(arrival, after, info, params=params, costs=costs)
 
     return System(system(dims, **parts).init, step)
 
@@ -319,7 +319,7 @@ def system_with_expected_costs(dims: Dims) -> System:
     def step(key: Key[Array, ""], before: Expecting, params: Params) -> tuple[Expecting, Info]:
         arrival, perturbation = draw(key, dims, before.pool, params)
         errors, projections, squared_moves = jax.vmap(
-            lambda errors, projections: taught(before.pool, arrival.task, errors, projections, contraction)
+            lambda errors, projections: taught(before.pool, arrival.task, errors, projections, contraction=contraction)
         )(before.errors, before.projections)
         with_costs = before.state._replace(memory=jnp.sqrt(squared_moves))
         state, info = learn(with_costs, arrival, perturbation, params, locality=locality)

@@ -690,7 +690,8 @@ def loads_of(run: Run) -> tuple[Float[np.ndarray, "R B M"], Float[np.ndarray, "R
 def bounds_of(run: Run, dims: Dims, theorem: Callable[..., theory.Bound] = theory.theorem_1) -> theory.Bound:
     """Return a theorem's bounds from each replicate's pool and loads (R, B)."""
     ratio = theory.overparameterization_ratio(dims.num_features, dims.num_samples)
-    return theorem(gaps_of(run), ratio, *loads_of(run), run.rounds[:, None])
+    loads, explored_loads = loads_of(run)
+    return theorem(gaps_of(run), ratio, loads, explored_loads, round=run.rounds[:, None])
 
 
 def printed_metric(

@@ -127,7 +127,7 @@ def system(
         check_locality(locality)
 
     def stationary(key: Key[Array, ""], dims: Dims, state: Any, params: Params) -> tuple[Pool, Arrival]:
-        return state.pool, draw(key, dims, state.pool, state.positions, params, transfer)
+        return state.pool, draw(key, dims, state.pool, state.positions, params, transfer=transfer)
 
     def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Info]:
         source = (stream or stationary)(key, dims, state, params)
@@ -147,7 +147,7 @@ def _initializer(dims: Dims, execution: Law, locality: Locality | None) -> Calla
         pool_key, execution_key = jax.random.split(key)
         pool = draw_pool(pool_key, dims, params)
         positions = jnp.asarray(delays.even_map(dims.max_experts), jnp.result_type(float))
-        execution_delay = draw_execution(execution_key, dims, positions, params, execution)
+        execution_delay = draw_execution(execution_key, dims, positions, params, law=execution)
         return begin(dims, params, pool, execution_delay=execution_delay, positions=positions, locality=locality)
 
     return init

@@ -91,7 +91,8 @@ def system(
         return State(errors=errors, projections=projections, arrivals=jnp.zeros_like(errors), **shared)
 
     def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Info]:
-        return learn(state, draw(key, dims, state.pool, state.positions, params, transfer), params, policy)
+        arrival = draw(key, dims, state.pool, state.positions, params, transfer=transfer)
+        return learn(state, arrival, params, policy)
 
     return System(init, step)
 

@@ -182,7 +182,7 @@ def one_task_each(fit: Fit, locality: Locality | None = None) -> Servers:
         return after, jnp.where(is_done, state.pending_norm, 0)
 
     def take(state: Any, arrival: Any, task: Assignment, params: Any) -> tuple[Any, Float[Array, ""]]:
-        return hold_task(state, arrival, task, params, fit)
+        return hold_task(state, arrival, task, params, fit=fit)
 
     return Servers(complete, take, locality=locality)
 

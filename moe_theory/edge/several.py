@@ -78,7 +78,7 @@ def _complete_one_each(state: Any, is_done: Bool[Array, " S"]) -> tuple[Any, Flo
 
 
 def _take(state: Any, arrival: Any, task: Assignment, params: Any) -> tuple[Any, Float[Array, ""]]:
-    after, norm = hold_task(state, arrival, task, params, minimum_norm)
+    after, norm = hold_task(state, arrival, task, params, fit=minimum_norm)
     slot = task.slot
     refit = state.refit
     basis = orthonormal_rows(arrival.features)

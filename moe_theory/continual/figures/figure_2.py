@@ -89,7 +89,8 @@ def _printed(run: Run, dims: Dims) -> theory.Bound | None:
     if statement == "proposition-4":
         ratio = theory.overparameterization_ratio(dims.num_features, dims.num_samples)
         return theory.proposition_4(experiments.gaps_of(run), ratio, run.rounds[:, None])
-    return experiments.bounds_of(run, dims, theory.theorem_1 if statement == "theorem-1" else theory.theorem_2)
+    theorem = theory.theorem_1 if statement == "theorem-1" else theory.theorem_2
+    return experiments.bounds_of(run, dims, theorem)
 
 
 def statement_of(num_experts: int, num_tasks: int) -> str | None:

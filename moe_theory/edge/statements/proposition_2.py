@@ -18,7 +18,6 @@ def probabilities_of(run) -> tuple[np.ndarray, np.ndarray]:
 
 
 SAME_SET = statement("proposition-2-same-set", module=__name__, free=(*experiments.FREE, experiments.FREE_SERVERS))
-
 FIRST_ORDER = limit_rate(at_least=1, margin=MARGIN)
 
 
