@@ -33,8 +33,8 @@ def by_kind(
     """Return scores that send the tasks of cluster k of K to the experts with m mod K = k."""
     del outputs, params
     clusters = state.pool.clusters
-    kind = jnp.sum(jnp.where(jnp.arange(clusters.shape[0]) == arrival.task, clusters, 0))
-    is_own = jnp.arange(perturbation.shape[0]) % (jnp.max(clusters) + 1) == kind
+    cluster = jnp.sum(jnp.where(jnp.arange(clusters.shape[0]) == arrival.task, clusters, 0))
+    is_own = jnp.arange(perturbation.shape[0]) % (jnp.max(clusters) + 1) == cluster
     return jnp.where(is_own, perturbation, -1)  # perturbations are at least 0
 
 

@@ -20,7 +20,7 @@ BY_FEW = experiments.ENDLESS_FEW
 BY_MANY_LONG = experiments.RETURN_MANY
 BY_FEW_LONG = experiments.RETURN_FEW
 STATED = limit_rate(at_least=1.75)
-OTHER_STATED = limit_rate(equal=0.75)
+APART = limit_rate(equal=0.75)
 DIFFUSED = limit_rate(equal=1.375)  # (1.5 + 1.25) / 2, between the orders of the gates' step eta sigma_0 and of lambda
 
 SAME_SET = statement("proposition-2-more-experts-same-set", module=__name__)
@@ -73,11 +73,9 @@ SAME_SET_FEW.literal(
 )(own_gap)
 SAME_SET.replacement("proposition-2.same-set-order", BY_MANY, DIFFUSED)(own_gap)
 SAME_SET_FEW.replacement("proposition-2.same-set-clusters-order", BY_FEW, DIFFUSED)(own_gap)
-OTHER_SET.charitable("proposition-2.other-set", BY_MANY, OTHER_STATED, instead="proposition-2.other-set-order")(
-    other_gap
-)
+OTHER_SET.charitable("proposition-2.other-set", BY_MANY, APART, instead="proposition-2.other-set-order")(other_gap)
 OTHER_SET_FEW.charitable(
-    "proposition-2.other-set-clusters", BY_FEW, OTHER_STATED, instead="proposition-2.other-set-clusters-order"
+    "proposition-2.other-set-clusters", BY_FEW, APART, instead="proposition-2.other-set-clusters-order"
 )(other_gap)
 OTHER_SET.replacement("proposition-2.other-set-order", BY_MANY, limit_rate(at_least=0.75))(other_gap)
 OTHER_SET_FEW.replacement("proposition-2.other-set-clusters-order", BY_FEW, limit_rate(at_least=0.75))(other_gap)

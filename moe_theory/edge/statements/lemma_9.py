@@ -23,8 +23,8 @@ BLOCK = 256  # replicates at a time, because the table of all pairs of tasks is 
 
 @SETTLED.charitable("lemma-9.settled", experiments.BY_SCALE, bound(at_most=twice_task_gap, trivial=twice_task_gap))
 def change_of_error(run) -> np.ndarray:
-    late, earlier = late_errors(run)
-    return np.abs(late - earlier)
+    error_at_end, error_at_t1 = late_errors(run)
+    return np.abs(error_at_end - error_at_t1)
 
 
 def history_sum(run) -> np.ndarray:

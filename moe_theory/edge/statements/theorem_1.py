@@ -46,6 +46,7 @@ def late_errors(run) -> tuple[np.ndarray, np.ndarray]:
     late_error = squared[-1] - squared[at_t1] - early_rise
     late_loads = loads[-1] - loads[at_t1]
     late_residuals = residuals[-1] - residuals[at_t1] - loads[at_t1][:, None] * change  # with the models at T
+    # The late tasks' errors change by this with the models at T1 in place of those at T.
     change_back = -2 * np.sum(change * late_residuals, axis=(0, 1)) + np.sum(late_loads * squared_change, axis=0)
     num_late = late_loads.sum(axis=0)
     return late_error / num_late, (late_error + change_back) / num_late
