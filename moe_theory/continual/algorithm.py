@@ -174,13 +174,12 @@ def system(
         >>> info.expert.shape, int(state.visits.sum())
         ((5,), 5)
     """
-
     check_locality(locality)
 
     def init(key: Key[Array, ""], params: Params) -> State:
         check_params(dims, params)
         pool = tasks.draw_pool(key, dims.num_tasks, dims.num_features, params)
-        return begin(dims, params, pool, optimizer, locality)
+        return begin(dims, params, pool, optimizer=optimizer, locality=locality)
 
     def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Info]:
         source = stream(key, dims, state, params)
@@ -217,7 +216,7 @@ def on_pool(
 
     def init(key: Key[Array, ""], params: Params) -> State:
         del key
-        return begin(dims, params, pool, optimizer, locality)
+        return begin(dims, params, pool, optimizer=optimizer, locality=locality)
 
     return System(init, random_pool_system.step)
 
@@ -462,8 +461,7 @@ def _check_round(state: State, arrival: Arrival, params: Params, max_active: int
 
 def locality_cost(squared_moves: Float[Array, " k"], params: Params) -> Float[Array, " k"]:
     """Return |w_t - w_{t-1}|^q of experts that moved by these squared distances. Source: Eq. (6) of `continual`."""
-    # A power would be slower, because no backend has vector instructions for it. At q = 1 this is exactly the square
-    # root.
+    # A power would be slower, because no backend has vector instructions for it. At q = 1 the factor is exactly 1.
     logs = jnp.log(jnp.maximum(squared_moves, jnp.finfo(squared_moves.dtype).tiny))
     return square_root(squared_moves) * jnp.exp((params.locality_power - 1) / 2 * logs)
 
@@ -471,12 +469,12 @@ def locality_cost(squared_moves: Float[Array, " k"], params: Params) -> Float[Ar
 def flag_converged(
     outputs: Float[Array, " M"], masks: Bool[Array, "k M"], flags: Bool[Array, " M"], params: Params
 ) -> Bool[Array, " M"]:
-    """Return convergence flags after a router-learning round: which gate outputs are within Gamma of a chosen expert's.
+    """Return the flags of the experts whose gate outputs are within Gamma of a chosen expert's, past exploration.
 
     Gate outputs are from before this round's update, and exclude the perturbation. Flags accumulate unless
     `accumulate_flags` is False. Source: Algorithm 1, lines 7 and 8, of `continual`.
     """
     chosen_outputs = jnp.sum(jnp.where(masks, outputs[None, :], 0), axis=1)
-    is_near = jnp.abs(outputs[None, :] - chosen_outputs[:, None]) < params.termination_threshold
-    is_near = jnp.any(is_near & jnp.any(masks, axis=1)[:, None], axis=0)
+    is_near_row = jnp.abs(outputs[None, :] - chosen_outputs[:, None]) < params.termination_threshold  # (k, M)
+    is_near = jnp.any(is_near_row & jnp.any(masks, axis=1)[:, None], axis=0)
     return is_near | (jnp.asarray(params.accumulate_flags, bool) & flags)

@@ -1,6 +1,4 @@
-"""Corrections of false or approximate statements of `continual`. Arguments outside their domains raise
-InvalidValueError.
-"""
+"""Corrections of false or approximate statements of `continual`. InvalidValueError refuses arguments out of range."""
 
 import math
 from typing import Annotated
@@ -104,7 +102,7 @@ def given_routes(
         >>> corrected.given_routes(pool, num_samples=2, tasks=routes, experts=routes).generalization_error.ravel()
         array([0., 0., 0.])
     """
-    return recursion.given_routes(pool.truths, pool.signals, num_samples, tasks, experts)
+    return recursion.given_routes(pool.truths, pool.signals, num_samples, tasks=tasks, experts=experts)
 
 
 @checked
@@ -130,7 +128,7 @@ def route_tilt(
         3.2e-05
     """
     theta = np.asarray(gates, np.float64)
-    if np.abs(theta.sum(axis=0)).max() > 1e-4 * np.abs(theta).max():
+    if np.abs(theta.sum(axis=0)).max() > 1e-4 * np.abs(theta).max():  # far above float32's rounding
         raise InvalidValueError(
             "gates must add up to 0 over experts, as they do by Lemma 4. Subtract their mean.", argument="gates"
         )
@@ -146,7 +144,7 @@ def theorem_1(pool_gaps: theory.Gaps, ratio: linear.Ratio, loads: linear.Loads) 
     and |w_n - w_n'|^2 over tasks. Then an expert with L arrivals adds
 
         t E[G_t]:      L r^L W + (1 - r^L) (L - 1) Delta
-        (t-1) E[F_t]:  S (Delta - W) + [(1 - r) (L - 1) - r + r^L] Delta,   S = sum_{l<=L} (r^l - r^L),
+        (t-1) E[F_t]:  S (Delta - W) + [(1 - r) (L - 1) - r + r^L] Delta,   S = sum_{l<=L} (r^l - r^L).
 
     The factor L - 1 in place of L, and the bracket, come from the task's own term, which (19) and (20) leave out. If
     each expert has its own set of tasks, Delta is the gap within a set.
@@ -194,11 +192,12 @@ def blind_limit(
         2.0
     """
     linear.require_overparameterized(num_features, num_samples)
-    shrinkage, own_moment, spread = _projection_moments(num_features, num_samples)
+    shrinkage, own_moment, spread = _projection_moments(num_features, num_samples)  # c, k1 and k2
     other_share = 1 - 1 / num_tasks
     if num_samples == 1:
         return float(num_tasks - 1)
-    hidden = other_share * (1 - own_moment) / ((1 - other_share * own_moment) * (1 - shrinkage) + other_share * spread)
+    denominator = (1 - other_share * own_moment) * (1 - shrinkage) + other_share * spread
+    hidden = other_share * (1 - own_moment) / denominator  # R
     return 2 + shrinkage * hidden - 2 / num_tasks / (1 - other_share * shrinkage)
 
 
@@ -231,8 +230,8 @@ def random_routing(
     xp = array_namespace(*pool_gaps, ratio, num_experts, rounds)
     norm = pool_gaps.truth_norm
     gap = pool_gaps.task_gap
-    factor = 1 - (1 - ratio) / num_experts
-    before = rounds - 1
+    factor = 1 - (1 - ratio) / num_experts  # q
+    before = rounds - 1  # t - 1
     remaining = power(factor, before)
     lost = power_complement(factor, before)
     drops = num_experts * lost / (1 - ratio) - before * remaining  # sum over tau < t of q^(tau-1) - q^(t-1)
@@ -319,10 +318,10 @@ def routing_probabilities(
     kinks = np.concatenate(
         [-other_leads, 1 - other_leads, np.zeros_like(outputs)[..., None], np.ones_like(outputs)[..., None]], -1
     )
-    ends = np.sort(np.clip(kinks, 0, 1), axis=-1)
+    ends = np.sort(np.clip(kinks, 0, 1), axis=-1)  # of the polynomial's pieces
     middles = (ends[..., 1:] + ends[..., :-1]) / 2
     halves = (ends[..., 1:] - ends[..., :-1]) / 2
-    nodes, weights = np.polynomial.legendre.leggauss(num_experts // 2 + 1)
+    nodes, weights = np.polynomial.legendre.leggauss(num_experts // 2 + 1)  # exact at least to degree M
     total = np.zeros(outputs.shape)
     for node, weight in zip(nodes, weights, strict=True):
         places = middles + halves * node

@@ -70,7 +70,8 @@ def system_with_gate_steps(dims: Dims, **parts: Any) -> System:
     def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, GateSteps]:
         arrival, perturbation = draw(key, dims, state.pool, params)
         after, info = learn(state, arrival, perturbation, params, max_active=dims.max_active, **parts)
-        return after, gate_steps(arrival, after, info, params, _costs_of(arrival, state, after, info, params, **parts))
+        costs = _costs_of(arrival, state, after, info, params, **parts)
+        return after, gate_steps(arrival, after, info, params=params, costs=costs)
 
     return System(system(dims, **parts).init, step)
 
@@ -107,7 +108,7 @@ def _largest(values: Float[Array, "M *rest"], mask: Bool[Array, "M *ones"]) -> F
     return jnp.max(jnp.where(mask, values, -jnp.inf), axis=0)
 
 
-# A state that contains the algorithm's state has these two of its fields.
+# Classes of states that contain the algorithm's state have these two fields of it, which engines and figures read.
 _POOL = property(lambda self: self.state.pool)
 _ROUND = property(lambda self: self.state.round)
 
@@ -158,7 +159,7 @@ def system_with_diagnostics(dims: Dims, **parts: Any) -> System:
     return System(init, step)
 
 
-WINDOW = 20  # rounds up to t_1 that gaps are averaged over, or rounds observed once the gates are fixed
+WINDOW = 20  # rounds up to t_1 over which gaps are averaged, or rounds observed once the gates are fixed
 
 
 class Tally(NamedTuple):
@@ -172,8 +173,8 @@ class Tally(NamedTuple):
     is_stable: Bool[Array, ""]  # whether all sets have stayed the same since
     is_separated: Bool[Array, ""]  # whether (33) has held in all rounds since
     drift: Float[Array, ""]  # largest |w_t - w_{T1+1}|_inf of all rounds since
-    rounds_open: Int[Array, ""]  # rounds before the gates were fixed
-    was_outside: Bool[Array, ""]  # whether one of the next `WINDOW` arrivals left a non-empty set
+    rounds_open: Int[Array, ""]  # rounds in which the gates were not fixed yet
+    was_outside: Bool[Array, ""]  # whether one of the next `WINDOW` arrivals missed its set, if this was not empty
 
     pool = _POOL
     round = _ROUND
@@ -234,12 +235,12 @@ def system_with_tally(dims: Dims, **parts: Any) -> System:
 def with_common_part(base: System) -> System:
     """Return the system with 1 added to entries of all signals.
 
-    Differences of signals stay unchanged. The system's `init` must not use anything else of the pool.
+    Differences of signals stay unchanged. No field of the initial state but the pool may depend on signals.
     """
 
     def init(key: Key[Array, ""], params: Params) -> Any:
         start_state = base.init(key, params)
-        state = getattr(start_state, "state", start_state)
+        state = getattr(start_state, "state", start_state)  # a tally contains the algorithm's state
         pool = state.pool._replace(signals=state.pool.signals + 1.0)
         shifted = state._replace(pool=pool)
         if state is not start_state:
@@ -318,7 +319,7 @@ def system_with_expected_costs(dims: Dims) -> System:
     def step(key: Key[Array, ""], before: Expecting, params: Params) -> tuple[Expecting, Info]:
         arrival, perturbation = draw(key, dims, before.pool, params)
         errors, projections, squared_moves = jax.vmap(
-            lambda errors, projections: taught(before.pool, arrival.task, errors, projections, contraction)
+            lambda errors, projections: taught(before.pool, arrival.task, errors, projections, contraction=contraction)
         )(before.errors, before.projections)
         with_costs = before.state._replace(memory=jnp.sqrt(squared_moves))
         state, info = learn(with_costs, arrival, perturbation, params, locality=locality)
@@ -336,8 +337,8 @@ class EndlessTally(NamedTuple):
 
     state: State
     is_ordered: Bool[Array, ""]  # whether (40) has held in all rounds past T1
-    own_gap: Float[Array, ""]  # largest |h_m - h_m'| in the arriving task's set, over the last `WINDOW` rounds
-    other_gap: Float[Array, ""]  # largest |h_m - h_m'| of experts in different sets, over these rounds
+    own_gap: Float[Array, ""]  # largest |h_m - h_m'| in the arriving task's set, a mean over the last `WINDOW` rounds
+    other_gap: Float[Array, ""]  # largest |h_m - h_m'| of experts in different sets, a mean over these rounds
 
     pool = _POOL
     round = _ROUND
@@ -364,10 +365,10 @@ def system_with_endless_tally(dims: Dims, **parts: Any) -> System:
         is_past_t1 = state.round > theory.exploration_rounds(params.num_experts, params.learning_rate)
         last_round = theory.termination_rounds(params.num_experts, params.learning_rate, params.truth_scale)  # t_1
         rounds_left = last_round - state.round
-        share = jnp.where((rounds_left >= 0) & (rounds_left < WINDOW), 1 / WINDOW, 0)
+        weight = jnp.where((rounds_left >= 0) & (rounds_left < WINDOW), 1 / WINDOW, 0)
         has_order = is_ordered(drives, sets, exists, state.pool.clusters) | ~is_past_t1 | (rounds_left < 0)
-        own_gap = before.own_gap + share * own_gap
-        other_gap = before.other_gap + share * other_gap
+        own_gap = before.own_gap + weight * own_gap
+        other_gap = before.other_gap + weight * other_gap
         return EndlessTally(state, before.is_ordered & has_order, own_gap=own_gap, other_gap=other_gap), info
 
     return System(init, step)
@@ -465,6 +466,7 @@ def _diagnose(
 def _gradients(
     arrival: Arrival, info: Info, exists: Bool[Array, " M"], costs: Costs
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    """Return `Diagnostics.locality_gradient` and `Diagnostics.gradient_gap`."""
     probabilities = info.gate_probabilities
     chosen = info.chosen
     slopes = jnp.sum(jnp.where(chosen, probabilities, 0)) * (chosen - probabilities)

@@ -34,14 +34,15 @@ from moe_theory.verification.statement import limit_probability, probability
 FAILURE = 0.05  # delta: the largest value allowed for a probability that the paper calls delta or o(1)
 LIKELY = limit_probability(to=1, margin=FAILURE)
 UNLIKELY = limit_probability(to=0, margin=FAILURE)
-RARELY = probability(at_most=FAILURE)
+RARELY = probability(at_most=FAILURE)  # in every cell, without a limit
 
 
 def gate_span(state: State, info: Info) -> Float[Array, ""]:
     del state
     exists = info.gate_probabilities > 0
     highest = jnp.max(jnp.where(exists, info.gate_outputs, -jnp.inf))
-    return highest - jnp.min(jnp.where(exists, info.gate_outputs, jnp.inf))
+    lowest = jnp.min(jnp.where(exists, info.gate_outputs, jnp.inf))
+    return highest - lowest
 
 
 observe_route = fields("info.task", "info.expert")
@@ -112,7 +113,7 @@ def start_on_shared_pools(seed_key: Key[Array, ""], replicates: Int[Array, " B"]
         pool = draw_pool(key, SINGLE_DIMS.num_tasks, SINGLE_DIMS.num_features, params)
         return begin(SINGLE_DIMS, params, pool)
 
-    owners = replicates.astype(jnp.uint32) % NUM_POOLS + np.uint32(2**31)  # replicates whose pools are taken
+    owners = replicates.astype(jnp.uint32) % NUM_POOLS + np.uint32(2**31)  # far beyond the replicates of runs
     return trailing_vmap(start, is_batched=(True, False))(replicate_keys(seed_key, owners), params)
 
 
@@ -187,8 +188,8 @@ def stage_rounds(params: Params, power: float = 0.0) -> int:
 # Algorithm 1 leaves these parameters and its sizes open. alpha and Gamma are O() of powers of sigma_0, and strengths
 # are bounded. The noise is arbitrary, in units of sigma_0, or of signals' entries if it is the same for all sigma_0.
 def _free_order(name: str, most: float) -> Order:
-    _, recorded = ORDERS[name]
-    return Order(name, recorded=recorded, least=recorded, most=most)
+    _, power = ORDERS[name]
+    return Order(name, recorded=power, least=power, most=most)
 
 
 FREE_ALPHA = _free_order("balance_weight", most=1.5)
@@ -197,9 +198,9 @@ FREE_GAMMA = _free_order("termination_threshold", most=3.0)
 FREE_ETA = _free_order("learning_rate", most=0.75)
 FREE_NOISE = Scale("noise_scale", low=0.01, high=1.0, of="truth_scale")
 FREE_BETA = Scale("min_strength", low=0.0, high=1.0)
-FREE_LEVEL = Scale("noise_scale", low=0.001, high=0.3)
+FREE_LEVEL = Scale("noise_scale", low=0.001, high=0.3)  # in units of signals' entries
 FREE = (FREE_ALPHA, FREE_GAMMA, FREE_NOISE, FREE_BETA)
-FREE_AT_LEVEL = (FREE_ALPHA, FREE_GAMMA, FREE_LEVEL, FREE_BETA)  # where all cells have the same noise, or much noise
+FREE_AT_LEVEL = (FREE_ALPHA, FREE_GAMMA, FREE_LEVEL, FREE_BETA)  # for cells whose noise does not follow sigma_0
 
 # Grids for the O() and Omega() statements about router and gates. On the grid of scales all parameters shrink as
 # Algorithm 1 requires, with constants of 1: alpha and eta as sigma_0^0.5, lambda and Gamma as sigma_0^1.25. With c =
@@ -207,7 +208,7 @@ FREE_AT_LEVEL = (FREE_ALPHA, FREE_GAMMA, FREE_LEVEL, FREE_BETA)  # where all cel
 # differences inside a cluster, which shrink with sigma_0. Runs last at least `ROUNDS_PAST_EXPLORATION` beyond T1.
 ROUTER_SCALES = (0.000625, 0.0025, 0.01, 0.04)
 ROUTER_SCALE = 0.04  # sigma_0 on the grids of learning rates and of experts
-ROUTER_RATES = (0.05, 0.1, 0.2, 0.4)  # the third belongs to `ROUTER_SCALE`
+ROUTER_RATES = (0.05, 0.1, 0.2, 0.4)  # with ROUTER_SCALE^0.5 = 0.2, the rate in the grid of scales
 ROUNDS_PAST_EXPLORATION = 100
 ROUTER_EXPERTS = (8, 16, 32, 64)
 ROUTER_MANY = 10
@@ -218,7 +219,7 @@ NOISE_SHARE = 0.25  # sigma_t / sigma_0 where the noise is small, as in Fig. 2
 
 
 def router_cell(scale: float, variant: str = "") -> str:
-    return f"sigma_0 = {scale}{enclosed(', ', variant)}"
+    return f"sigma_0 = {scale}{enclosed(', ', variant)}"  # no comma without a variant
 
 
 def router_rate_cell(rate: float) -> str:
@@ -247,12 +248,12 @@ def router_params(scale: float, **changes: float) -> dict[str, float]:
 # Large lambda: the perturbation is far above every gate output, so that routing is all but independent and uniform.
 UNIFORM = "large lambda"
 UNIFORM_PERTURBATION = 1e3
-_FEWER = {"num_experts": ROUTER_FEW, "num_clusters": 3}
+_BELOW_N = {"num_experts": ROUTER_FEW, "num_clusters": 3}
 _ROUTER_VARIANTS = {
     "": lambda scale: {},
-    "M < N": lambda scale: _FEWER,
+    "M < N": lambda scale: _BELOW_N,
     "small noise": lambda scale: {"noise_scale": NOISE_SHARE * scale},
-    "near signals": lambda scale: _FEWER | {"noise_scale": NOISE_SHARE * scale, "cluster_spread": scale**2.5},
+    "near signals": lambda scale: _BELOW_N | {"noise_scale": NOISE_SHARE * scale, "cluster_spread": scale**2.5},
 }
 ROUTER_GRID = Experiment(
     name="router-grid",
@@ -285,14 +286,14 @@ BY_SCALE_QUIET = _by_scale("small noise")
 BY_SCALE_NEAR = _by_scale("near signals")
 BY_RATE = ROUTER_GRID.over({router_rate_cell(rate): rate for rate in ROUTER_RATES})
 
-_PERTURBATIONS = {"": {}, UNIFORM: {"perturbation_scale": UNIFORM_PERTURBATION}}
+_EXPERT_VARIANTS = {"": {}, UNIFORM: {"perturbation_scale": UNIFORM_PERTURBATION}}
 ROUTER_EXPERT_GRID = Experiment(
     name="router-expert-grid",
     dims=ROUTER_EXPERT_DIMS,
     system=diagnostics.system_with_gate_steps(ROUTER_EXPERT_DIMS),
     cells={
         router_experts_cell(number, variant): router_params(ROUTER_SCALE, num_experts=number, **changes)
-        for (variant, changes), number in itertools.product(_PERTURBATIONS.items(), ROUTER_EXPERTS)
+        for (variant, changes), number in itertools.product(_EXPERT_VARIANTS.items(), ROUTER_EXPERTS)
     },
     num_rounds=int(theory.exploration_rounds(ROUTER_EXPERTS[-1], ROUTER_SCALE**0.5)),
     record_every=1,
@@ -331,17 +332,17 @@ def _num_clusters(num_experts: int) -> int:
 def specialization_params(num_experts: int, scale: float) -> Overrides:
     """Return overrides with sigma_0 = `scale` and the orders of Algorithm 1's input line."""
     ratio = scale / SIGMA_0
-    figure_2 = Params()
+    defaults = Params()  # of Fig. 2
     return {
         "num_experts": num_experts,
         "num_clusters": _num_clusters(num_experts),
         "truth_scale": scale,
         "signal_scale": 1 / scale,
         "cluster_spread": scale**1.5,
-        "noise_scale": figure_2.noise_scale * ratio,
-        "learning_rate": figure_2.learning_rate * ratio**0.5,
-        "balance_weight": figure_2.balance_weight * ratio**0.5,
-        "perturbation_scale": figure_2.perturbation_scale * ratio**1.25,
+        "noise_scale": defaults.noise_scale * ratio,
+        "learning_rate": defaults.learning_rate * ratio**0.5,
+        "balance_weight": defaults.balance_weight * ratio**0.5,
+        "perturbation_scale": defaults.perturbation_scale * ratio**1.25,
         "termination_threshold": scale**1.25,
     }
 
@@ -353,12 +354,14 @@ def _specialization_cells(*scales: float, terminate: bool) -> dict[str, Override
     }
 
 
+# sigma_0 by cell, and the cells at the smallest and largest sigma_0.
 MANY_CELLS = {specialization_cell(MANY_EXPERTS, scale): scale for scale in SPECIALIZATION_SCALES}
 FEW_CELLS = {specialization_cell(FEW_EXPERTS, scale): scale for scale in SPECIALIZATION_SCALES}
 MANY_SMALLEST = tuple(MANY_CELLS)[:1]
 FEW_SMALLEST = tuple(FEW_CELLS)[:1]
 MANY_LARGEST = tuple(MANY_CELLS)[-1:]
 FEW_LARGEST = tuple(FEW_CELLS)[-1:]
+# At Fig. 2's sigma_0.
 MANY_FIGURE_2 = (specialization_cell(MANY_EXPERTS, SIGMA_0),)
 FEW_FIGURE_2 = (specialization_cell(FEW_EXPERTS, SIGMA_0),)
 
@@ -392,13 +395,13 @@ NO_TERMINATION = without_termination({})
 # compare them are in float64. Signals of a cluster are within O(sigma_0^1.5), as the proof of Lemma 1 supposes. The
 # gates of nearly all runs are fixed within a few rounds of T1, and nothing that is measured changes after that. So runs
 # end at 1.25 T1 or soon after. Runs whose gates learn forever end at t_1 or at t_2.
-LIMIT_SCALES = (1e-6, 1e-5, 1e-4, 1e-3)
-T1_LIMIT_SCALES = (1e-5, 1e-4, 1e-3, 1e-2)
-T2_LIMIT_SCALES = (2e-4, 1e-3, 5e-3, 2e-2)
+LIMIT_SCALES = (1e-6, 1e-5, 1e-4, 1e-3)  # of runs that end soon after T1
+T1_LIMIT_SCALES = (1e-5, 1e-4, 1e-3, 1e-2)  # of runs up to t_1
+T2_LIMIT_SCALES = (2e-4, 1e-3, 5e-3, 2e-2)  # of runs up to t_2
 PAST_T1_SHARE = 0.25
-LAST_ROUND = 10**7  # a stride beyond the longest run
-SPAN_STRIDE = 20
-LIMIT_TIER = "limit"
+LAST_ROUND = 10**7  # a stride beyond the longest run, of which only the last round is recorded
+SPAN_STRIDE = 20  # rounds between records of a gap
+LIMIT_TIER = "limit"  # its runs are long
 
 
 def limit_params(num_experts: int, scale: float) -> Overrides:
@@ -406,6 +409,7 @@ def limit_params(num_experts: int, scale: float) -> Overrides:
 
 
 def as_drawn(base: System) -> System:
+    """Return the system itself, with the signals of the reading."""
     return base
 
 
@@ -431,10 +435,10 @@ def _limit(
         for number, scale in itertools.product((MANY_EXPERTS, FEW_EXPERTS), scales)
     }
     needed = {cell: math.ceil(length(Params()._replace(**overrides))) for cell, overrides in cells.items()}
-    of_few = [needed[specialization_cell(FEW_EXPERTS, scale)] for scale in scales[:-1]]
-    # Each cell has the shortest sufficient length of a few, so that cells share programs.
-    shared = sorted({max(needed.values()), *of_few})
-    lengths = {cell: next(length for length in shared if length >= least) for cell, least in needed.items()}
+    few_lengths = [needed[specialization_cell(FEW_EXPERTS, scale)] for scale in scales[:-1]]
+    # Cells share programs, because each has the shortest of these lengths that is long enough.
+    shared_lengths = sorted({max(needed.values()), *few_lengths})
+    lengths = {cell: next(shared for shared in shared_lengths if shared >= least) for cell, least in needed.items()}
 
     def build(setting: SettingValues) -> Experiment:
         change_signals = setting.get("signals", as_drawn)
@@ -443,7 +447,7 @@ def _limit(
             dims=SPECIALIZATION_DIMS,
             system=change_signals(system),
             cells=cells,
-            num_rounds=shared[-1],
+            num_rounds=shared_lengths[-1],
             record_every=record_every,
             observe=observe,
             replicates=replicates,
@@ -458,6 +462,7 @@ def _limit(
 
 
 def over_scales(experiment: Experiment, scales: Sequence[float]) -> tuple[Selection, Selection]:
+    """Return the cells with many experts (M > N) and those with few (M < N)."""
     many = experiment.over({specialization_cell(MANY_EXPERTS, scale): scale for scale in scales})
     few = experiment.over({specialization_cell(FEW_EXPERTS, scale): scale for scale in scales})
     return many, few
@@ -473,7 +478,7 @@ LIMIT_MANY, LIMIT_FEW = _limit(
     replicates=4096,
     is_double=True,
 )
-# Runs whose gates learn forever last up to t_1, which is as long as T2 and is saved as a tally, or up to t_2.
+# Runs whose gates learn forever last up to t_1 = T2, with a tally in place of records, or up to t_2.
 to_first_stage = functools.partial(
     _limit,
     system=diagnostics.system_with_endless_tally(SPECIALIZATION_DIMS),
@@ -500,25 +505,25 @@ RETURN_MANY, RETURN_FEW = to_second_stage("return-limit", T2_LIMIT_SCALES, repli
 
 # The same runs with smaller gate steps eta = Theta(sigma_0^1.25), which eta = O(sigma_0^0.5) allows. t_2 is then a
 # million rounds at the least sigma_0. Signals are along the truths in every reading, so one run serves all readings.
-SLOW_SCALES = tuple(0.001 * 100 ** (exponent / 3) for exponent in range(4))
+SLOW_SCALES = tuple(0.001 * 100 ** (exponent / 3) for exponent in range(4))  # 0.001 to 0.1 in equal ratios
 SLOW_RETURN_SCALES = (0.0015, 0.005, 0.015, 0.05)
 
 
 def slow_gates(factor: float) -> Callable[[float], Overrides]:
-    """Return eta = factor sigma_0^1.25, at which gaps are well below lambda."""
+    """Return the function of sigma_0 whose overrides set eta = factor sigma_0^1.25, with gaps well below lambda."""
     return lambda scale: {"terminate": False, "learning_rate": factor * scale**1.25, "signal_law": PROPORTIONAL}
 
 
-SLOW_MANY, SLOW_FEW = to_first_stage("endless-slow", SLOW_SCALES, replicates=2048, changes=slow_gates(2))
+SLOW_MANY, SLOW_FEW = to_first_stage("endless-slow", SLOW_SCALES, replicates=2048, changes=slow_gates(factor=2))
 SLOW_RETURN_MANY, SLOW_RETURN_FEW = to_second_stage(
-    "return-slow", SLOW_RETURN_SCALES, replicates=1024, changes=slow_gates(6)
+    "return-slow", SLOW_RETURN_SCALES, replicates=1024, changes=slow_gates(factor=6)
 )
 
 # Lemma 11 at the end of exploration, with as many experts as its proof requires: N ln(N / delta), or K ln(K / delta),
 # which is below the number of tasks if a cluster has six. If there are two sets, both have an expert by Lemma 4 alone.
 COVERAGE_SETS = 15
 COVERAGE_SCALE = 0.01
-MEMBERS = 6
+MEMBERS = 6  # tasks of a cluster
 COVERAGE_CELL = f"{COVERAGE_SETS} sets"
 AMPLE_SETS = 6
 AMPLE_FACTOR = 16  # of the number of experts that the proof requires
@@ -528,12 +533,12 @@ AMPLE_MEMBERS = 80  # of a cluster, so that there are still fewer experts than t
 def _coverage(
     name: str, members: int, setting: SettingValues, build: Callable[..., Experiment], factor: int = 1
 ) -> Experiment:
-    tasks = setting.get("num_tasks", members * COVERAGE_SETS)
+    num_tasks = setting.get("num_tasks", members * COVERAGE_SETS)
     scale = setting.get("sigma_0", COVERAGE_SCALE)
-    sets = tasks // members
-    num_experts = int(np.ceil(factor * sets * np.log(sets / FAILURE)))
-    dims = Dims(num_experts, num_tasks=tasks, num_features=sets + 1, num_samples=6)
-    params = limit_params(num_experts, scale) | {"num_clusters": sets}
+    num_sets = num_tasks // members
+    num_experts = int(np.ceil(factor * num_sets * np.log(num_sets / FAILURE)))
+    dims = Dims(num_experts, num_tasks=num_tasks, num_features=num_sets + 1, num_samples=6)
+    params = limit_params(num_experts, scale) | {"num_clusters": num_sets}
     return Experiment(
         name=name,
         dims=dims,
@@ -550,17 +555,17 @@ def _coverage(
 
 def coverage(setting: SettingValues) -> Experiment:
     """Return exploration runs with a setting's sigma_0 and number of tasks, where each task is a set."""
-    return _coverage("coverage", 1, setting, coverage)
+    return _coverage("coverage", members=1, setting=setting, build=coverage)
 
 
 def coverage_of_clusters(setting: SettingValues) -> Experiment:
     """Return exploration runs with M < N, where every six tasks are a cluster and a set."""
-    return _coverage("coverage-clusters", MEMBERS, setting, coverage_of_clusters)
+    return _coverage("coverage-clusters", members=MEMBERS, setting=setting, build=coverage_of_clusters)
 
 
 def _ample(name: str, members: int, setting: SettingValues, build: Callable[..., Experiment]) -> Experiment:
     setting = {"num_tasks": AMPLE_SETS * members, **setting}
-    experiment = _coverage(name, members, setting, build, factor=AMPLE_FACTOR)
+    experiment = _coverage(name, members=members, setting=setting, build=build, factor=AMPLE_FACTOR)
     params = experiment.cells[COVERAGE_CELL]
     cells = {f"{AMPLE_SETS} sets": {**params, "balance_weight": params["truth_scale"]}}
     return dataclasses.replace(experiment, cells=cells, record_every=LAST_ROUND, replicates=4096)
@@ -568,35 +573,30 @@ def _ample(name: str, members: int, setting: SettingValues, build: Callable[...,
 
 def ample_coverage(setting: SettingValues) -> Experiment:
     """Return exploration runs as `coverage` does, with alpha = sigma_0 and more experts."""
-    return _ample("coverage-ample", 1, setting, ample_coverage)
+    return _ample("coverage-ample", members=1, setting=setting, build=ample_coverage)
 
 
 def ample_coverage_of_clusters(setting: SettingValues) -> Experiment:
     """Return exploration runs as `coverage_of_clusters` does, with alpha = sigma_0, more experts and more tasks."""
-    return _ample("coverage-clusters-ample", AMPLE_MEMBERS, setting, ample_coverage_of_clusters)
+    return _ample("coverage-clusters-ample", AMPLE_MEMBERS, setting, build=ample_coverage_of_clusters)
 
 
 COVERAGE = coverage({})
 COVERAGE_CLUSTERS = coverage_of_clusters({})
 AMPLE_COVERAGE = ample_coverage({})
 AMPLE_COVERAGE_CLUSTERS = ample_coverage_of_clusters({})
+# `_ample` sets alpha = sigma_0, to the power that is recorded here.
 FREE_ALPHA_BELOW = Order("balance_weight", recorded=1.0, least=FREE_ALPHA.least, most=FREE_ALPHA.most)
-FREE_COVERAGE = (
-    FREE_ETA,
-    FREE_ALPHA_BELOW,
-    FREE_GAMMA,
-    FREE_NOISE,
-    FREE_BETA,
-    Choice("sigma_0", {"0.01": COVERAGE_SCALE, "0.001": 0.001}),
-)
+FREE_SIGMA_0 = Choice("sigma_0", {"0.01": COVERAGE_SCALE, "0.001": 0.001})
+FREE_COVERAGE = (FREE_ETA, FREE_ALPHA_BELOW, FREE_GAMMA, FREE_NOISE, FREE_BETA, FREE_SIGMA_0)
 
-# These runs show where experts specialise at all. The signals' scale sets the gate drive kappa in units of lambda.
+# Runs that show where experts specialise at all. The gate drive kappa grows with the square of the signals' scale.
 DRIVES = (0.01, 0.1, 1.0, 10.0, 100.0)  # kappa / lambda, on Fig. 2's pools
 
 
 def with_drive(params: Params, ratio: float, dims: Dims = FIGURE_2_DIMS) -> Params:
-    unit = gate_drive(params._replace(signal_scale=1.0), dims.num_features, dims.num_tasks)
-    return params._replace(signal_scale=float(np.sqrt(ratio * float(params.perturbation_scale) / unit)))
+    drive_at_one = gate_drive(params._replace(signal_scale=1.0), dims.num_features, dims.num_tasks)
+    return params._replace(signal_scale=float(np.sqrt(ratio * float(params.perturbation_scale) / drive_at_one)))
 
 
 def drive_of(params: Params, dims: Dims = FIGURE_2_DIMS) -> float:
@@ -612,7 +612,7 @@ def _drive_cells(num_experts: int) -> dict[str, Overrides]:
     }
 
 
-DRIVES_MANY = tuple(_drive_cells(MANY_EXPERTS))
+DRIVES_MANY = tuple(_drive_cells(MANY_EXPERTS))  # names of cells
 DRIVES_FEW = tuple(_drive_cells(FEW_EXPERTS))
 DRIVE_GRID = Experiment(
     name="drive-grid",
@@ -634,7 +634,7 @@ def threshold_name(power: float) -> str:
     return f"Gamma = sigma_0^{power:g}"
 
 
-THRESHOLDS = {
+THRESHOLDS = {  # cells with their overrides
     threshold_name(power): {
         "num_experts": 5,
         "perturbation_scale": SIGMA_0**PERTURBATION_POWER,
@@ -666,9 +666,10 @@ def pools_of(run: Run, count: int | None = None) -> list[Pool]:
 
 
 def shared_pools_of(run: Run) -> tuple[list[Pool], Int[np.ndarray, " B"]]:
-    _, first, places = np.unique(run.replicates % NUM_POOLS, return_index=True, return_inverse=True)
-    pools = pools_of(run, int(first.max()) + 1)
-    return [pools[place] for place in first], places
+    """Return the pools of `start_on_shared_pools` without repetition, and the place of each replicate's pool."""
+    _, owners, places = np.unique(run.replicates % NUM_POOLS, return_index=True, return_inverse=True)
+    pools = pools_of(run, count=int(owners.max()) + 1)
+    return [pools[owner] for owner in owners], places
 
 
 def gaps_of(run: Run) -> theory.Gaps:
@@ -680,24 +681,26 @@ def task_gap(run: Run) -> Float[np.ndarray, " B"]:
 
 
 def loads_of(run: Run) -> tuple[Float[np.ndarray, "R B M"], Float[np.ndarray, "R B M"]]:
-    """Return loads L_t(m) and explored loads at recorded rounds, experts last."""
-    loads, explored = (np.moveaxis(leaf, 1, -1) for leaf in (run.records.loads, run.records.explored_loads))
-    return loads.astype(np.float64), explored.astype(np.float64)
+    """Return the loads L_t(m) and the explored loads at recorded rounds, with experts last, as theorems take them."""
+    loads = np.moveaxis(run.records.loads, 1, -1)
+    explored_loads = np.moveaxis(run.records.explored_loads, 1, -1)
+    return loads.astype(np.float64), explored_loads.astype(np.float64)
 
 
 def bounds_of(run: Run, dims: Dims, theorem: Callable[..., theory.Bound] = theory.theorem_1) -> theory.Bound:
     """Return a theorem's bounds from each replicate's pool and loads (R, B)."""
     ratio = theory.overparameterization_ratio(dims.num_features, dims.num_samples)
-    return theorem(gaps_of(run), ratio, *loads_of(run), run.rounds[:, None])
+    loads, explored_loads = loads_of(run)
+    return theorem(gaps_of(run), ratio, loads, explored_loads, round=run.rounds[:, None])
 
 
 def printed_metric(
-    name: str, *rounds: int, form: Callable[..., theory.Bound] = theory.theorem_1
+    name: str, *rounds: int, theorem: Callable[..., theory.Bound] = theory.theorem_1
 ) -> Callable[[Run], np.ndarray]:
     """Return a theorem's values of a metric at recorded rounds, for Fig. 2's sizes (V, B)."""
 
     def values(run: Run) -> np.ndarray:
-        bound_value = getattr(bounds_of(run, run.dims, form), name)
+        bound_value = getattr(bounds_of(run, run.dims, theorem), name)
         return bound_value[np.searchsorted(run.rounds, rounds)].astype(np.float64)
 
     return values
@@ -705,8 +708,9 @@ def printed_metric(
 
 @functools.lru_cache(maxsize=2 * NUM_POOLS)  # for two readings: every analysis of a claim uses its pools again
 def exact_of_pool(truths: bytes, signals: bytes, num_tasks: int, num_samples: int, num_rounds: int) -> corrected.Exact:
-    """Return exact single-expert metrics by round, for a pool as bytes of float64 arrays (N, d)."""
-    truth_rows, signal_rows = (np.frombuffer(buffer).reshape(num_tasks, -1) for buffer in (truths, signals))
+    """Return exact single-expert metrics by round, for a pool's float64 arrays (N, d) as bytes, which can be hashed."""
+    truth_rows = np.frombuffer(truths).reshape(num_tasks, -1)
+    signal_rows = np.frombuffer(signals).reshape(num_tasks, -1)
     return corrected.single_expert(Pool(truth_rows, signal_rows, np.arange(num_tasks)), num_samples, num_rounds)
 
 
@@ -714,8 +718,9 @@ def exact_of(run: Run) -> corrected.Exact:
     pools, places = shared_pools_of(run)
     sizes = len(pools[0].truths), run.dims.num_samples, int(run.rounds[-1])
     moments = [exact_of_pool(pool.truths.tobytes(), pool.signals.tobytes(), *sizes) for pool in pools]
-    by_pool = corrected.Exact(*(np.stack(leaves, axis=-1)[run.rounds - 1] for leaves in zip(*moments, strict=True)))
-    return corrected.Exact(*(leaf[:, places] for leaf in by_pool))
+    # Each field of `corrected.Exact` is (T,) for a pool, then (R, pools), then (R, B).
+    by_pool = [np.stack(values, axis=-1)[run.rounds - 1] for values in zip(*moments, strict=True)]
+    return corrected.Exact(*(values[:, places] for values in by_pool))
 
 
 def given_routes_of(run: Run) -> corrected.Exact:
@@ -736,6 +741,7 @@ def effective_experts(loads: Float[np.ndarray, "R M B"]) -> Float[np.ndarray, "R
 
 
 def from_to(run: Run, name: str, first: int, last: int) -> np.ndarray:
+    """Return a field in the rounds first, ..., last of a run that records every round."""
     return getattr(run.records, name)[first - 1 : last].astype(np.float64)
 
 
@@ -744,6 +750,8 @@ def up_to_t1(run: Run, name: str) -> np.ndarray:
 
 
 def metric(name: str, *rounds: int) -> Callable[[Run], np.ndarray]:
+    """Return the measure of a field at these recorded rounds, or at all of them."""
+
     def values(run: Run) -> np.ndarray:
         rows = np.searchsorted(run.rounds, rounds) if rounds else slice(None)
         return getattr(run.records, name)[rows].astype(np.float64)
@@ -752,6 +760,7 @@ def metric(name: str, *rounds: int) -> Callable[[Run], np.ndarray]:
 
 
 def final(name: str) -> Callable[[Run], np.ndarray]:
+    """Return the measure of a field in the last recorded round."""
     return lambda run: getattr(run.records, name)[-1].astype(np.float64)
 
 
@@ -774,6 +783,7 @@ def past_exploration(run: Run) -> slice:
 
 
 def truth_length(run: Run) -> np.ndarray:
+    """Return the root mean square of the norms |w_n| of each pool (B,)."""
     return np.sqrt(np.asarray(gaps_of(run).truth_norm))
 
 
@@ -802,8 +812,8 @@ def gate_output_pairs(run: Run) -> Float[np.ndarray, "B 2 M"]:
     """Return the gate outputs of two arrivals of one cluster, or of one task, by round T's gates."""
     params = run.params
     num_tasks = ROUTER_DIMS.num_tasks
-    units = draws_of(run, 3, stream=6)
-    first = np.minimum((units[:, 0] * num_tasks).astype(int), num_tasks - 1)
+    units = draws_of(run, 3, stream=6)  # for the first task and two strengths
+    first = np.minimum((units[:, 0] * num_tasks).astype(int), num_tasks - 1)  # a product may round up to N
     second = (first + int(params.num_clusters)) % num_tasks  # task n is in cluster n mod K
     pool_signals = np.moveaxis(run.state.pool.signals, -1, 0).astype(np.float64)
     signals = pool_signals[np.arange(len(first))[:, None], np.stack([first, second], axis=1)]

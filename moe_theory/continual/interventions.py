@@ -1,4 +1,4 @@
-"""Runs of Algorithm 1 without a supposed cause of a statement's failure or a cause that the statement credits.
+"""Runs of Algorithm 1 that lack a cause: one that we suppose for a statement's failure, or one that it credits.
 
 Signals are along the ground truths unless a cell sets others.
 """
@@ -23,24 +23,25 @@ from moe_theory.verification.claim import Overrides, Selection
 TIER = "interventions"  # which a quick check skips
 ALONG_TRUTHS = {"signal_law": PROPORTIONAL}
 AS_DEFAULT = ALONG_TRUTHS | {"signal_scale": 1 / SIGMA_0, "cluster_spread": SIGMA_0**1.5}  # the default reading
-ROUNDS_WITHOUT_BALANCE = 20  # the first rounds, without the auxiliary loss
+ROUNDS_WITHOUT_BALANCE = 20  # the first rounds, in which `later_balance_cost` is 0
 BLIND = {"perturbation_scale": experiments.UNIFORM_PERTURBATION}  # far above all outputs, so that routing ignores tasks
 
 
 def by_kind(
     outputs: Float[Array, " M"], perturbation: Float[Array, " M"], state: Any, arrival: Arrival, params: Params
 ) -> Float[Array, " M"]:
-    """Return scores that send each task type k of K to the experts with m mod K = k."""
+    """Return scores that send the tasks of cluster k of K to the experts with m mod K = k."""
     del outputs, params
     clusters = state.pool.clusters
-    kind = jnp.sum(jnp.where(jnp.arange(clusters.shape[0]) == arrival.task, clusters, 0))
-    is_own = jnp.arange(perturbation.shape[0]) % (jnp.max(clusters) + 1) == kind
-    return jnp.where(is_own, perturbation, -1)
+    cluster = jnp.sum(jnp.where(jnp.arange(clusters.shape[0]) == arrival.task, clusters, 0))
+    is_own = jnp.arange(perturbation.shape[0]) % (jnp.max(clusters) + 1) == cluster
+    return jnp.where(is_own, perturbation, -1)  # perturbations are at least 0
 
 
 def by_kind_past_exploration(
     outputs: Float[Array, " M"], perturbation: Float[Array, " M"], state: Any, arrival: Arrival, params: Params
 ) -> Float[Array, " M"]:
+    """Return the paper's scores up to T1, and those of `by_kind` after it."""
     routing = outputs, perturbation, state, arrival, params
     is_past = state.round >= theory.exploration_rounds(params.num_experts, params.learning_rate)
     return jnp.where(is_past, by_kind(*routing), perturbed(*routing))
@@ -63,6 +64,7 @@ def whole_truth(models: Float[Array, "k d"], arrival: Any, params: Any) -> Float
 def without_signal(
     key: Key[Array, ""], dims: Dims, state: State, params: Params
 ) -> tuple[Pool, Arrival, Float[Array, " M"]]:
+    """Draw a round in which all columns of the features are noise."""
     arrival, perturbation = draw(key, dims, state.pool, params)
     shape = (dims.num_features, dims.num_samples)
     dtype = arrival.features.dtype
@@ -75,10 +77,10 @@ def later_balance_cost(visits: Int[Array, " M"], time: Int[Array, ""], params: P
     return jnp.where(time > ROUNDS_WITHOUT_BALANCE, balance_cost(visits, time, params), 0)
 
 
-def apart(base: System) -> System:
+def with_gates_apart(base: System) -> System:
     """Return the system that starts after exploration with gates as far apart as in (35).
 
-    An expert's output is sigma_0^0.5 for its own type's signals, and 0 for others.
+    An expert's output is sigma_0^0.5 for the mean signal of its own cluster, and 0 for others.
     """
 
     def gates_apart(key: Key[Array, ""], state: State, params: Params) -> Float[Array, "M d"]:
@@ -87,17 +89,14 @@ def apart(base: System) -> System:
         signals = state.pool.signals
         is_member = (clusters[None, :] == jnp.arange(clusters.shape[0])[:, None]).astype(signals.dtype)
         mean_signals = is_member @ signals / jnp.maximum(jnp.sum(is_member, axis=1, keepdims=True), 1)
-        kinds = jnp.arange(state.gates.shape[0]) % (jnp.max(clusters) + 1)
-        return params.truth_scale**0.5 * jnp.linalg.pinv(mean_signals).T[kinds]
+        own_clusters = jnp.arange(state.gates.shape[0]) % (jnp.max(clusters) + 1)
+        return params.truth_scale**0.5 * jnp.linalg.pinv(mean_signals).T[own_clusters]
 
     return _with_start(base, gates_apart)
 
 
-def unexplored(base: System) -> System:
-    """Return the system that starts at T1, without any round before.
-
-    Experts are 0, and gates are random, sum to 0 and are of size sigma_0^2.
-    """
+def without_exploration(base: System) -> System:
+    """Return the system that starts at T1 with experts at 0, and with random gates of size sigma_0^2 that sum to 0."""
 
     def random_gates(key: Key[Array, ""], state: State, params: Params) -> Float[Array, "M d"]:
         exists = (jnp.arange(state.gates.shape[0]) < params.num_experts)[:, None]
@@ -128,7 +127,7 @@ def variant(
     name: str,
     changes: Callable[[float], Overrides] = lambda scale: {},
     cells: Collection[str] = (),
-    **about: Any,
+    **replacements: Any,
 ) -> Experiment:
     """Return an experiment, or some of its cells, with parameters that depend on sigma_0 and other fields changed."""
     overrides_of = {cell: experiment.cells[cell] for cell in cells or experiment.cells}
@@ -136,7 +135,7 @@ def variant(
         cell: {**overrides, **ALONG_TRUTHS, **changes(overrides.get("truth_scale", SIGMA_0))}
         for cell, overrides in overrides_of.items()
     }
-    return dataclasses.replace(experiment, name=name, cells=changed, tier=TIER, of=None, **about)
+    return dataclasses.replace(experiment, name=name, cells=changed, tier=TIER, of=None, **replacements)
 
 
 def small_alpha(scale: float) -> dict[str, float]:
@@ -155,9 +154,10 @@ EXPECTED_COSTS = dataclasses.replace(
     system=diagnostics.system_with_expected_costs(experiments.FEW_SAMPLES_DIMS),
 )
 
+# Experiments have cells with M > N and with M < N, so that their selections are pairs.
 LIMIT = experiments.LIMIT_MANY.experiment
 ENDLESS = experiments.ENDLESS_MANY.experiment
-ALL_APART = apart(diagnostics.system_with_tally(LIMIT.dims))
+ALL_APART = with_gates_apart(diagnostics.system_with_tally(LIMIT.dims))
 QUIET_MANY, QUIET_FEW = over_limit(variant(LIMIT, "limit-quiet", small_alpha))
 APART_MANY, APART_FEW = over_limit(variant(LIMIT, "limit-apart", system=ALL_APART))
 QUIET_APART_MANY, QUIET_APART_FEW = over_limit(variant(LIMIT, "limit-quiet-apart", small_alpha, system=ALL_APART))
@@ -165,13 +165,13 @@ AT_ONCE_MANY, AT_ONCE_FEW = over_limit(
     variant(LIMIT, "limit-at-once", system=diagnostics.system_with_tally(LIMIT.dims, fit=whole_truth))
 )
 UNEXPLORED = over_limit(
-    variant(LIMIT, "limit-unexplored", system=unexplored(diagnostics.system_with_tally(LIMIT.dims)))
+    variant(LIMIT, "limit-unexplored", system=without_exploration(diagnostics.system_with_tally(LIMIT.dims)))
 )
 OPEN = over_limit(variant(LIMIT, "limit-open", experiments.endless))
 TINY = over_limit(variant(LIMIT, "limit-tiny", lambda scale: {"termination_threshold": scale**6}))
 HABIT = over_limit(variant(LIMIT, "limit-habit", system=diagnostics.system_with_tally(LIMIT.dims, router=by_habit)))
 ENDLESS_APART_MANY, ENDLESS_APART_FEW = experiments.over_scales(
-    variant(ENDLESS, "endless-apart", system=apart(diagnostics.system_with_endless_tally(ENDLESS.dims))),
+    variant(ENDLESS, "endless-apart", system=with_gates_apart(diagnostics.system_with_endless_tally(ENDLESS.dims))),
     experiments.T1_LIMIT_SCALES,
 )
 STILL_MANY, STILL_FEW = experiments.over_scales(
@@ -187,7 +187,10 @@ LEARNING = experiments.SPECIALIZATION
 LEARNING_DIMS = experiments.SPECIALIZATION_DIMS
 LEARNING_CELLS = (*experiments.MANY_SMALLEST, *experiments.FEW_CELLS)
 LEARNED_APART = variant(
-    LEARNING, "learning-apart", cells=LEARNING_CELLS, system=apart(diagnostics.system_with_diagnostics(LEARNING_DIMS))
+    LEARNING,
+    "learning-apart",
+    cells=LEARNING_CELLS,
+    system=with_gates_apart(diagnostics.system_with_diagnostics(LEARNING_DIMS)),
 )
 LEARNED_AT_ONCE = variant(
     LEARNING,
@@ -232,22 +235,22 @@ def _later(experiment: Experiment, members: int) -> Experiment:
     )
 
 
-LATER = _later(experiments.COVERAGE, 1)
-LATER_CLUSTERS = _later(experiments.COVERAGE_CLUSTERS, 2 * experiments.MEMBERS)
+LATER = _later(experiments.COVERAGE, members=1)
+LATER_CLUSTERS = _later(experiments.COVERAGE_CLUSTERS, members=2 * experiments.MEMBERS)
 
 FIGURE_2 = experiments.FIGURE_2
-FIGURE_2_DIMS = experiments.FIGURE_2_DIMS
 TERMINATED = tuple(map(experiments.cell_name, experiments.FIGURE_2_EXPERTS))
 FIGURE_2_BLIND = variant(FIGURE_2, "figure-2-blind", lambda scale: AS_DEFAULT | BLIND, TERMINATED, replicates=4096)
 JUST_EXPLORED_BLIND = variant(
-    experiments.JUST_EXPLORED, "just-explored-blind", lambda scale: AS_DEFAULT | BLIND, (experiments.MANY,)
+    experiments.JUST_EXPLORED, "just-explored-blind", lambda scale: AS_DEFAULT | BLIND, cells=(experiments.MANY,)
 )
 FIGURE_2_LONG = variant(
     FIGURE_2,
     "figure-2-long",
     lambda scale: AS_DEFAULT | {"signal_scale": 6.0},
-    (experiments.cell_name(10), experiments.cell_name(20)),
+    cells=(experiments.cell_name(10), experiments.cell_name(20)),
 )
+# Fewer experts than tasks.
 FIGURE_2_BELOW = variant(FIGURE_2, "figure-2-below", lambda scale: AS_DEFAULT, (experiments.SINGLE, experiments.FEW))
 JUST_ABOVE = (7, 14)  # experts: the first number above N = 6, and twice as many
 FIGURE_2_ABOVE = dataclasses.replace(
@@ -261,25 +264,29 @@ FIGURE_9_BLIND = variant(
     experiments.FIGURE_9,
     "figure-9-blind",
     lambda scale: AS_DEFAULT | BLIND,
-    (experiments.threshold_name(experiments.PERTURBATION_POWER), experiments.SINGLE),
+    cells=(experiments.threshold_name(experiments.PERTURBATION_POWER), experiments.SINGLE),
     replicates=4096,
 )
 FIGURE_9_SHORT = variant(
     experiments.FIGURE_9,
     "figure-9-short",
     lambda scale: AS_DEFAULT | {"signal_scale": 1.0},
-    experiments.THRESHOLDS,
+    cells=experiments.THRESHOLDS,
     replicates=131072,
 )
 
 
 def _figure_2_with(name: str, **parts: Any) -> Experiment:
     """Return Fig. 2's experiment with M = 5 experts and other parts of the algorithm."""
-    return variant(FIGURE_2, name, lambda scale: AS_DEFAULT, (experiments.FEW,), system=system(FIGURE_2_DIMS, **parts))
+    return variant(FIGURE_2, name, lambda scale: AS_DEFAULT, (experiments.FEW,), system=system(FIGURE_2.dims, **parts))
 
 
 GAUSSIAN = _figure_2_with("figure-2-gaussian", stream=without_signal)
 SORTED_LATER = _figure_2_with("figure-2-sorted-later", router=by_kind_past_exploration)
-BOTH = _figure_2_with("figure-2-sorted-gaussian", router=by_kind_past_exploration, stream=without_signal)
+SORTED_LATER_GAUSSIAN = _figure_2_with(
+    "figure-2-sorted-gaussian", router=by_kind_past_exploration, stream=without_signal
+)
 ROUTER_CELLS = {experiments.router_cell(scale): scale for scale in experiments.ROUTER_SCALES}
-QUIET_BY_SCALE = variant(experiments.ROUTER_GRID, "router-grid-quiet", small_alpha, ROUTER_CELLS).over(ROUTER_CELLS)
+QUIET_BY_SCALE = variant(experiments.ROUTER_GRID, "router-grid-quiet", small_alpha, cells=ROUTER_CELLS).over(
+    ROUTER_CELLS
+)

@@ -115,7 +115,7 @@ class Params(NamedTuple):
 
 def check_params(dims: Dims, params: Params) -> None:
     values = constraints.check(params, dims)
-    num_signals = np.minimum(dims.num_tasks, values.get("num_clusters", 1))
+    num_signals = np.minimum(dims.num_tasks, values.get("num_clusters", 1))  # a traced number is not checked
     tasks.require_orthogonal(values.get("signal_law", PROPORTIONAL), num_signals, dims.num_features)
 
 
@@ -167,11 +167,6 @@ def gate_drive(params: Params, num_features: int, num_tasks: int | None = None) 
     signal_deviation = math.hypot(deviation, spread)
     signal_entry = params.signal_scale * (signal_deviation if params.signal_law == PROPORTIONAL else deviation)
     strength_squared = tasks.mean_square_strength(float(params.min_strength), float(params.max_strength))
-    return float(
-        params.learning_rate
-        * tasks.mean_norm(signal_deviation, num_features)
-        * num_features
-        * signal_entry**2
-        * strength_squared
-        / params.num_experts
-    )
+    mean_norm = tasks.mean_norm(signal_deviation, num_features)
+    drive = params.learning_rate * mean_norm * num_features * signal_entry**2 * strength_squared / params.num_experts
+    return float(drive)

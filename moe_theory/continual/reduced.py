@@ -1,7 +1,7 @@
 """Algorithm 1 reduced to its gates and to experts' expected distances to ground truths (`core/expected.py`).
 
-Draws, routing, costs, gate steps and their end follow Algorithm 1. The model replaces distances by their means, even in
-squares and in the root in (6). It ignores what routes reveal about distances through noisy features.
+Draws, routing, costs, gate steps and their end follow Algorithm 1. The reduced algorithm replaces distances by their
+means, even in squares and in the root in (6). Given the tasks, it takes distances to be independent of routes.
 """
 
 import functools
@@ -27,7 +27,7 @@ class State(NamedTuple):
     gates: Float[Array, "M d"]  # gating parameters theta^(m)
     errors: Float[Array, "M N"]  # e, expected squared distances of experts to truths
     projections: Float[Array, "M N"]  # a, expected inner products of experts and unit signals
-    arrivals: Float[Array, "M N"]  # how often an expert learned a task
+    arrivals: Float[Array, "M N"]  # how often each expert learned each task
     visits: Int[Array, " M"]  # loads: rounds in which an expert was chosen
     converged: Bool[Array, " M"]  # convergence flags I(m)
     terminated: Bool[Array, ""]  # whether the gates are no longer updated

@@ -42,7 +42,7 @@ def closed_form(name: str, theorem: Callable[..., theory.Bound], metric: str, so
         loads = np.moveaxis(np.asarray(records.loads), 1, -1)
         explored_loads = np.moveaxis(np.asarray(records.explored_loads), 1, -1)
         ratio = theory.overparameterization_ratio(dims.num_features, dims.num_samples)
-        return getattr(theorem(gaps, ratio, loads, explored_loads, rounds), metric)
+        return getattr(theorem(gaps, ratio, loads, explored_loads, round=rounds), metric)
 
     return ClosedForm(
         name, f"{source}, for the pool and the loads of each replicate", bound, theorem_inputs, beside=metric

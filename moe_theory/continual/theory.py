@@ -60,9 +60,7 @@ def exploration_rounds(
 
 @checked
 def termination_rounds(
-    num_experts: Annotated[Real[ArrayLike, "*batch"], Whole(1)],
-    learning_rate: Amount,
-    truth_scale: Amount,
+    num_experts: Annotated[Real[ArrayLike, "*batch"], Whole(1)], learning_rate: Amount, truth_scale: Amount
 ) -> Int[Numbers, "*batch"]:
     """Return T2 = ceil(sigma_0^(-1/4) M / eta), the round where gate updates terminate, up to its O() constant.
 
@@ -180,7 +178,7 @@ def theorem_2(
         explored * pool_gaps.task_gap - repeated * pool_gaps.truth_norm + xp.sum(drift, axis=-1) * pool_gaps.within_gap
     )
     has_exploited = xp.sum(exploited_loads, axis=-1, keepdims=True) > 0
-    lag = 1 * has_exploited if form == "appendix" else 0
+    lag = 1 * has_exploited if form == "appendix" else 0  # 1 once there are rounds after T1
     overwritten = power_complement(ratio, exploited_loads - lag)
     share = power(ratio, exploited_loads) * power_complement(ratio, explored_loads)
     errors = (
@@ -225,11 +223,11 @@ def lemma_16(
         >>> theory.lemma_16(np.array([[0]]), np.array([[0]]), np.array([[[3.0], [4.0]]]), ratio=0.5).tolist()
         [12.5]
     """
-    own_truths = np.take_along_axis(truths, tasks[:, None, :], axis=0)
+    own_truths = np.take_along_axis(truths, tasks[:, None, :], axis=0)  # of each arrival, (T, d, B)
     share_expert = experts[:, None] == experts[None, :]
     loads = share_expert.sum(axis=1)
-    successors = np.triu(np.ones(share_expert.shape[:2]), 1)[:, :, None] * share_expert
-    weights = (1 - ratio) * ratio ** successors.sum(axis=1)  # of the l-th of L arrivals, which has L - l successors
+    is_successor = np.triu(np.ones(share_expert.shape[:2]), 1)[:, :, None] * share_expert  # 0 or 1
+    weights = (1 - ratio) * ratio ** is_successor.sum(axis=1)  # of the l-th of L arrivals, which has L - l successors
     distances = np.sum((own_truths[:, None] - own_truths[None, :]) ** 2, axis=2)
     norms = np.sum(own_truths**2, axis=1)
     errors = ratio**loads * norms + np.sum(share_expert * weights[:, None] * distances, axis=0)

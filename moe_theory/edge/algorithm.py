@@ -127,7 +127,7 @@ def system(
         check_locality(locality)
 
     def stationary(key: Key[Array, ""], dims: Dims, state: Any, params: Params) -> tuple[Pool, Arrival]:
-        return state.pool, draw(key, dims, state.pool, state.positions, params, transfer)
+        return state.pool, draw(key, dims, state.pool, state.positions, params, transfer=transfer)
 
     def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Info]:
         source = (stream or stationary)(key, dims, state, params)
@@ -147,7 +147,7 @@ def _initializer(dims: Dims, execution: Law, locality: Locality | None) -> Calla
         pool_key, execution_key = jax.random.split(key)
         pool = draw_pool(pool_key, dims, params)
         positions = jnp.asarray(delays.even_map(dims.max_experts), jnp.result_type(float))
-        execution_delay = draw_execution(execution_key, dims, positions, params, execution)
+        execution_delay = draw_execution(execution_key, dims, positions, params, law=execution)
         return begin(dims, params, pool, execution_delay=execution_delay, positions=positions, locality=locality)
 
     return init
@@ -311,13 +311,13 @@ def learn(
     check_policy(policy)
     arrival = _check_round(state, arrival, params, dims=dims, fit=fit, locality=locality)
     own_servers = _choose_servers(dims, fit, locality)
-    ready, finished, change_norms = servers.open_round(state, params, own_servers)
+    ready, is_done, change_norms = servers.open_round(state, params, own_servers)
 
     gate_input = jnp.sum(arrival.features, axis=1)
     after, task = servers.offer(ready, arrival, gate_input, params, policy=policy, servers=own_servers)
     after = after._replace(dropped=after.dropped + (task.server == DROPPED))
     info = _observe_round(
-        state, ready, after, arrival, params, task=task, finished=finished, change_norms=change_norms, dims=dims
+        state, ready, after, arrival, params, task=task, is_done=is_done, change_norms=change_norms, dims=dims
     )
     return after, info
 
@@ -330,7 +330,7 @@ def _observe_round(
     params: Params,
     *,
     task: Assignment,
-    finished: Bool[Array, " S"],
+    is_done: Bool[Array, " S"],
     change_norms: Float[Array, " S"],
     dims: Dims | None,
 ) -> Info:
@@ -347,8 +347,8 @@ def _observe_round(
         wait=task.wait,
         num_busy=jnp.sum(exists & ~is_idle, dtype=jnp.int32),
         num_idle=jnp.sum(is_idle, dtype=jnp.int32),
-        num_completed=jnp.sum(finished, dtype=jnp.int32),
-        completed_task=jnp.where(finished, before.pending_task, NONE),
+        num_completed=jnp.sum(is_done, dtype=jnp.int32),
+        completed_task=jnp.where(is_done, before.pending_task, NONE),
         completed_change=jnp.sum(change_norms),
         gate_outputs=outputs,
         gate_probabilities=gating.gate_probabilities(outputs, exists),
@@ -385,7 +385,7 @@ def generalization_error_flushed(state: State, dims: Dims | None = None) -> Floa
     Raises: InvalidValueError where the state needs `dims`.
     """
     if dims is None:
-        _require_no_dims(state)
+        _require_one_task_each(state)
     flushed, _ = _choose_servers(dims).complete(state, state.pending_server != FREE)
     return flushed.squared_error / jnp.maximum(jnp.sum(state.visits), 1)
 
@@ -403,7 +403,7 @@ def _check_round(
             argument="features",
         )
     if dims is None:
-        _require_no_dims(state)
+        _require_one_task_each(state)
     elif not _has_shapes_of(dims, state):
         raise InvalidValueError("the state was made with other dims. Pass the dims that `begin` received.")
     elif features_shape[1] != dims.num_samples:
@@ -419,8 +419,8 @@ def _check_round(
         shapes["targets"] = features_shape[1:]
     shapes |= dict.fromkeys(("transfer_delay", "distance", "perturbation", "uniform"), (max_experts,))
     for name, shape in shapes.items():
-        if np.shape(getattr(arrival, name)) != shape:
-            actual = np.shape(getattr(arrival, name))
+        actual = np.shape(getattr(arrival, name))
+        if actual != shape:
             raise InvalidValueError(
                 f"{name} has shape {actual}, but must have shape {shape}. Change the arrival's {name}.", argument=name
             )
@@ -432,7 +432,7 @@ def _check_round(
     num_slots = state.pending_server.shape[0]
     longest = dims_of_state.max_delay
     if dims is None and num_slots < max_experts:
-        longest = num_slots  # there are fewer slots than servers only if they are as many as `Dims.max_delay`
+        longest = num_slots  # fewer slots than servers are as many as `Dims.max_delay`
     _check_delays("transfer_delay", arrival.transfer_delay, (max_experts,), longest)
     _check_total_delays(arrival.transfer_delay, state.execution_delay, params, longest)
     check_arrival(num_tasks, arrival)
@@ -448,7 +448,7 @@ def _with_arrays(arrival: Arrival, dtype: Any) -> Arrival:
     return Arrival(**leaves)
 
 
-def _require_no_dims(state: State) -> None:
+def _require_one_task_each(state: State) -> None:
     if state.refit is not None:
         raise InvalidValueError("servers of this state hold several tasks. Pass the dims that `begin` received.")
 

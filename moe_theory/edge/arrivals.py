@@ -91,9 +91,8 @@ def draw_pool(key: Key[Array, ""], dims: Dims, params: Params) -> Pool:
     truths = jnp.where(jnp.asarray(params.scale_is_variance, bool), jnp.sqrt(scale), scale) * centres
     bounded = directions / jnp.max(jnp.abs(directions), axis=1, keepdims=True)
     law = jnp.asarray(params.signal_law)
-    signals = jnp.where(
-        law == ORTHOGONAL, tasks.orthonormal(directions), jnp.where(law == INDEPENDENT, bounded, truths)
-    )
+    oblique = jnp.where(law == INDEPENDENT, bounded, truths)
+    signals = jnp.where(law == ORTHOGONAL, tasks.orthonormal(directions), oblique)
     return Pool(truths=truths, signals=params.signal_scale * signals, clusters=jnp.arange(dims.num_tasks))
 
 
@@ -129,7 +128,7 @@ def draw_execution(key: Key[Array, ""], dims: Dims, positions: Float[Array, "M 2
         least=jnp.asarray(params.min_execution_delay, jnp.int32),
         most=jnp.asarray(params.max_execution_delay, jnp.int32),
         distance=jnp.zeros(dims.max_experts, positions.dtype),
-        nearest=jnp.int32(-1),
+        nearest=jnp.int32(-1),  # an execution covers no distance
         positions=positions,
         uplink=jnp.ones((), positions.dtype),
     )

@@ -209,8 +209,8 @@ def theorem_1(
     xp = array_namespace(*pool_gaps, ratio, loads, explored_loads, round)
     round = one_expert_a_round(loads, round)
     late_loads = loads - explored_loads
-    # These have a last axis for experts, like the loads.
-    norm, gap = (xp.expand_dims(xp.asarray(value), -1) for value in (pool_gaps.truth_norm, pool_gaps.task_gap))
+    norm = xp.expand_dims(xp.asarray(pool_gaps.truth_norm), -1)  # with a last axis for experts, like the loads
+    gap = xp.expand_dims(xp.asarray(pool_gaps.task_gap), -1)
     early = power(ratio, loads) * norm + power_complement(ratio, loads) * gap
     late = xp.expand_dims(xp.asarray(floor), -1) + power(ratio, late_loads) * gap
     return xp.sum(explored_loads * early + late_loads * late, axis=-1) / round

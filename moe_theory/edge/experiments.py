@@ -25,7 +25,7 @@ FAILURE = 0.05  # delta of Propositions 1 and 2, which the paper leaves at o(1)
 FIGURE_3_EXPERTS = (10, 30, 50, 70)
 FIGURE_3_ROUNDS = 3000
 ENOUGH = (30, 50, 70)  # the numbers of servers in Fig. 3 that the paper calls sufficient
-PAST_EXPLORATION = (30, 50)  # the numbers whose T1 lies within the run
+PAST_EXPLORATION = (30, 50)  # the sufficient numbers whose T1 lies within the run
 MAX_DELAY = 10  # d_u
 
 
@@ -52,6 +52,7 @@ class GateObservables(NamedTuple):
 
 
 def flushed_error(state: State, info: Info) -> Float[Array, ""]:
+    """Return G_t once the pending tasks are completed."""
     del info
     return generalization_error_flushed(state)
 
@@ -71,12 +72,12 @@ observe_availability = fields("info.specialist_idle", "info.num_specialists")
 
 def observe_steps(state: State, info: Info) -> GateObservables:
     """Return the gate step of a round with one completed task, and the gates' sizes (gate lag 1)."""
-    kind = jnp.max(info.completed_task)  # the slots of other tasks have `NONE`, which is -1
+    kind = jnp.max(info.completed_task)  # all slots but that of the completed task have `NONE`, which is -1
     is_kind = (jnp.arange(state.pool.signals.shape[0]) == kind)[:, None]
     signal = jnp.sum(jnp.where(is_kind, state.pool.signals, 0), axis=0)
     drives = jnp.sum(state.gate_step * signal[None, :], axis=1)
-    # The expert's row has the opposite sign to all other rows. Rows sum to 0, so it has the size of their sum. Changes
-    # have the opposite sign of these gradients.
+    # The task's expert has the largest entry, because all others have the opposite sign and the sum is 0. A change has
+    # the opposite sign of its gradient.
     own_drive = jnp.sum(jnp.where(jnp.abs(drives) == jnp.max(jnp.abs(drives)), drives, 0))
     num_experts = info.num_busy + info.num_idle
     has_one_completion = info.num_completed == 1
@@ -162,11 +163,11 @@ BY_EXPLORED = ADAPTIVE.over("num_experts", *PAST_EXPLORATION)
 
 # Proposition 1 as delta falls, with the servers that it requires at each delta, observed in one round past T1.
 FEW_TASKS = 3
-FEW_DELAYS = 3
-FAILURES = (0.4, 0.1, 0.03, 0.004)
-SUFFICIENT = {failure: theory.experts_needed(FEW_DELAYS, FEW_TASKS, failure) for failure in FAILURES}
+FEW_DELAYS = 3  # d_u
+FAILURES = (0.4, 0.1, 0.03, 0.004)  # delta
+SUFFICIENT = {failure: theory.experts_needed(FEW_DELAYS, FEW_TASKS, failure) for failure in FAILURES}  # servers
 _MOST_SERVERS = SUFFICIENT[FAILURES[-1]]
-_PAST_T1 = exploration_rounds(Params(num_experts=_MOST_SERVERS), FAILURES[-1]) + 100
+_PAST_T1 = exploration_rounds(Params(num_experts=_MOST_SERVERS), failure=FAILURES[-1]) + 100
 _AVAILABILITY_DIMS = dataclasses.replace(figure_3_dims(_MOST_SERVERS), num_tasks=FEW_TASKS, max_delay=FEW_DELAYS)
 AVAILABILITY = Experiment(
     name="availability",
@@ -195,7 +196,7 @@ SMALL_SCALE = 0.01  # sigma_0 of the grid in eta
 SERVER_SCALE = 0.1  # sigma_0 of the grid in M
 RATES = (1.0, 0.3, 0.1, 0.03, 0.01)
 SERVERS = (3, 10, 30, 100, 300)
-RECORDS = 64  # up to T1
+RECORDS = 64  # records up to T1
 MARGIN = 0.25  # of exponents: half of the least difference between a claimed exponent and its alternative
 
 
@@ -245,7 +246,7 @@ def _limit(name: str, dims: Dims, cells: Mapping[str, Overrides], observe: Obser
     )
 
 
-QUIET = 1e-3  # `noise_scale`, with signals of length 1
+QUIET = 1e-3  # `noise_scale` in `quiet_limit`, for signals of length 1
 QUIET_SCALES = tuple(10**-power for power in (0.25, 0.9, 1.6, 2.25))
 SLOWEST = 3  # rounds that an execution takes at a server slower than all others
 
@@ -257,6 +258,7 @@ def one_slow(trip: delays.Trip, params: Params) -> Int[Array, " M"]:
 
 
 def limit(setting: SettingValues) -> Experiment:
+    """Return the limit of small sigma_0, with a setting's number of servers."""
     return _over_scales("limit-scale", SCALES, setting, limit)
 
 
@@ -273,6 +275,7 @@ def _over_scales(name, scales, setting, build, **changes) -> Experiment:
 
 
 def rate_limit(setting: SettingValues) -> Experiment:
+    """Return the limit of small eta, with a setting's number of servers."""
     number = setting.get("servers", SMALL_EXPERTS)
     dims = small_dims(number, num_features=10, num_samples=7)
     cells = {f"eta = {rate:g}": _limit_params(number, SMALL_SCALE, rate) for rate in RATES}
@@ -304,8 +307,9 @@ SERVER_LIMIT = dataclasses.replace(
         {cell_name(number): _limit_params(number, SERVER_SCALE, RATES[0]) for number in SERVERS},
         observe_steps,
     ),
-    # Without padding.
-    systems={cell_name(number): system(small_dims(number, num_features=8, num_samples=5)) for number in SERVERS},
+    systems={
+        cell_name(number): system(small_dims(number, num_features=8, num_samples=5)) for number in SERVERS
+    },  # without padding
 )
 BY_SCALE = LIMIT.over({name: cell["truth_scale"] for name, cell in LIMIT.cells.items()})
 BY_SCALE_QUIET = QUIET_LIMIT.over({name: cell["truth_scale"] for name, cell in QUIET_LIMIT.cells.items()})
@@ -349,7 +353,7 @@ def expected_history(cells: Sequence[Cell], first: int, count: int, seed: int) -
         centres = truth_deviation(params) * random.standard_normal(shape)
         signals = random.standard_normal(shape)
         if int(params.signal_law) == ORTHOGONAL:
-            signals = np.linalg.qr(signals.swapaxes(1, 2))[0].swapaxes(1, 2)
+            signals = np.linalg.qr(signals.swapaxes(1, 2))[0].swapaxes(1, 2)  # orthonormal rows
         tasks = random.integers(dims.num_tasks, size=(cell.num_rounds, count))
         experts = random.integers(int(params.num_experts), size=tasks.shape)
         cluster_noise = float(params.cluster_spread) * random.standard_normal((*tasks.shape, dims.num_features))
@@ -390,11 +394,11 @@ FIRST_TASKS = HISTORY.at(cell_name(HISTORY_EXPERTS))
 
 def explored_record(run: Run) -> int:
     """Return the index of the first record from T1 on. Raises: InvalidValueError if the run ends before T1."""
-    rounds = exploration_rounds(run.params)
-    index = int(np.searchsorted(run.rounds, rounds))
+    t1 = exploration_rounds(run.params)
+    index = int(np.searchsorted(run.rounds, t1))
     if index == len(run.rounds):
         raise InvalidValueError(
-            f"T1 = {rounds} must be within the run, which ends at round {run.rounds[-1]}. Use a longer run."
+            f"T1 = {t1} must be within the run, which ends at round {run.rounds[-1]}. Use a longer run."
         )
     return index
 
@@ -447,6 +451,8 @@ def exact_errors(run: Run) -> Float[np.ndarray, "R B"]:
 
 
 def exact_error_at(time: int) -> Callable[[Run], np.ndarray]:
+    """Return the measure `exact_errors` at one recorded round."""
+
     def error(run: Run) -> np.ndarray:
         row = np.searchsorted(run.rounds, time)
         records = run.records._replace(loads=run.records.loads[row : row + 1])
@@ -480,7 +486,7 @@ final_error = error_at(FIGURE_3_ROUNDS)
 
 
 def up_to_t1(run: Run, name: str) -> np.ndarray:
-    return getattr(run.records, name)[: explored_record(run) + 1].astype(np.float64)
+    return getattr(run.records, name)[: explored_record(run) + 1].astype(np.float64)  # with the first record from T1 on
 
 
 def misrouted_share(run: Run) -> np.ndarray:

@@ -1,7 +1,7 @@
-"""Runs of Algorithm 1 without a supposed cause of a statement's failure or a cause that the statement credits.
+"""Runs of Algorithm 1 that lack a cause: one that we suppose for a statement's failure, or one that it credits.
 
-These runs use the grids of the limits. With another router, signals are orthogonal and strengths equal, so that each
-run is tested once.
+These runs use the grids of the limits. With another router, signals are orthogonal and strengths equal, so that one run
+serves all readings.
 """
 
 import dataclasses
@@ -26,15 +26,15 @@ def own_kind(gate_outputs: Float[Array, " M"], state: State, arrival: Arrival, p
     """Return scores that prefer idle servers of the arriving task type, where server m has type m mod N."""
     del params
     kinds = jnp.arange(gate_outputs.shape[0]) % state.pool.signals.shape[0]
-    return jnp.where(kinds == arrival.task, 1, 0) + arrival.uniform / 2  # equal servers by chance
+    return jnp.where(kinds == arrival.task, 1, 0) + arrival.uniform / 2  # below 1, to break ties by chance
 
 
 def of_the_set(gate_outputs: Float[Array, " M"], state: State, arrival: Arrival, params: Params) -> Float[Array, " M"]:
     """Return scores that prefer idle servers of the arriving type's set (15), ranked by (4)."""
     outputs = state.gates @ state.pool.signals.T
     is_own = (jnp.argmax(outputs, axis=1) == arrival.task) & (jnp.ptp(outputs, axis=1) > 0)
-    first = jnp.where(is_own, 1000, 0)  # far above the scores of (4) in these runs
-    return first + policies.adaptive(gate_outputs, state, arrival, params)
+    preference = jnp.where(is_own, 1000, 0)  # far above the scores of (4) in these runs
+    return preference + policies.adaptive(gate_outputs, state, arrival, params)
 
 
 def above_own_mean(
@@ -55,25 +55,24 @@ def first_idle(gate_outputs: Float[Array, " M"], state: State, arrival: Arrival,
 
 
 def variant(
-    selection: Selection, name: str, changes: Callable[[float], Overrides] = lambda scale: {}, **about: Any
+    selection: Selection, name: str, changes: Callable[[float], Overrides] = lambda scale: {}, **replacements: Any
 ) -> Selection:
     """Return a limit's runs with parameters that depend on sigma_0 and with other fields changed."""
     cells = {cell: {**params, **changes(params["truth_scale"])} for cell, params in selection.experiment.cells.items()}
-    changed = dataclasses.replace(selection.experiment, name=name, cells=cells, tier=TIER, **about)
+    changed = dataclasses.replace(selection.experiment, name=name, cells=cells, tier=TIER, **replacements)
     return dataclasses.replace(selection, experiment=changed)
 
 
-def routed(selection: Selection, name: str, policy: policies.Policy) -> Selection:
+def with_policy(selection: Selection, name: str, policy: policies.Policy) -> Selection:
     signals = {"signal_law": ORTHOGONAL, "min_strength": 1.0}
     return variant(selection, name, lambda scale: signals, system=system(selection.experiment.dims, policy))
 
 
-# Gates at T1 are of order eta sigma_0 = sigma_0^1.5, and outputs are |v|^2 times larger. These signals keep them at
-# order 1.
+# Gates at T1 are of order eta sigma_0 = sigma_0^1.5, outputs |v|^2 times that. These signals keep outputs at order 1.
 WITHOUT_SMALL_OUTPUTS = variant(BY_SCALE, "limit-long-signals", lambda scale: {"signal_scale": 3 * scale**-0.75})
-WITHOUT_NOISE = variant(BY_SCALE, "limit-no-noise", lambda scale: {"perturbation_scale": 0.0})
-OWN_KIND = routed(BY_SCALE, "limit-own-kind", own_kind)
-OF_THE_SET = routed(BY_SCALE, "limit-of-the-set", of_the_set)
-ABOVE_OWN_MEAN = routed(BY_SCALE, "limit-above-own-mean", above_own_mean)
-FIRST_IDLE = routed(BY_SCALE, "limit-first-idle", first_idle)
-FIRST_IDLE_BY_RATE = routed(BY_RATE, "limit-rate-first-idle", first_idle)
+WITHOUT_NOISE = variant(BY_SCALE, "limit-no-noise", lambda scale: {"perturbation_scale": 0.0})  # r = 0 in (4)
+OWN_KIND = with_policy(BY_SCALE, "limit-own-kind", own_kind)
+OF_THE_SET = with_policy(BY_SCALE, "limit-of-the-set", of_the_set)
+ABOVE_OWN_MEAN = with_policy(BY_SCALE, "limit-above-own-mean", above_own_mean)
+FIRST_IDLE = with_policy(BY_SCALE, "limit-first-idle", first_idle)
+FIRST_IDLE_BY_RATE = with_policy(BY_RATE, "limit-rate-first-idle", first_idle)

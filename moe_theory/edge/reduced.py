@@ -86,12 +86,13 @@ def system(
 
     def init(key: Key[Array, ""], params: Params) -> State:
         full = full_system.init(key, params)
-        shared = {name: getattr(full, name) for name in State._fields if hasattr(full, name)}
+        shared = {name: getattr(full, name) for name in State._fields if hasattr(full, name)}  # all but models
         errors, projections = untaught(full.pool, dims.max_experts)
         return State(errors=errors, projections=projections, arrivals=jnp.zeros_like(errors), **shared)
 
     def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Info]:
-        return learn(state, draw(key, dims, state.pool, state.positions, params, transfer), params, policy)
+        arrival = draw(key, dims, state.pool, state.positions, params, transfer=transfer)
+        return learn(state, arrival, params, policy)
 
     return System(init, step)
 
@@ -136,8 +137,9 @@ def _complete(state: Any, is_done: Bool[Array, " S"]) -> tuple[Any, Float[Array,
 def _take(
     state: Any, arrival: Arrival, task: Assignment, params: Params, *, contraction: float
 ) -> tuple[Any, Float[Array, ""]]:
+    spread = params.cluster_spread
     errors, projections, squared_move = taught_to(
-        task.mask, state.pool, arrival.task, state.errors, state.projections, contraction, params.cluster_spread
+        task.mask, state.pool, arrival.task, state.errors, state.projections, contraction=contraction, spread=spread
     )
     is_kind = jnp.arange(errors.shape[1]) == arrival.task
     arrivals = state.arrivals + (task.mask[:, None] & is_kind[None, :])

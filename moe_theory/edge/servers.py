@@ -35,7 +35,7 @@ class Done(NamedTuple):
     """The tasks that servers complete in a round, for a locality loss. Servers without one have zeros."""
 
     task: Int[Array, " M"]  # task type n_i
-    gate_input: Float[Array, "M p"]  # stale sum_i X_i
+    gate_input: Float[Array, "M p"]  # stale sum_i X_i, from the round of routing
 
 
 def _rank_idle(
@@ -52,10 +52,10 @@ def _free_when_done(state: Any, task: Assignment, params: Any) -> Int[Array, " M
 
 def _add_slot_by_slot(weights: Float[Array, "S M"], inputs: Float[Array, "S p"]) -> Float[Array, "M p"]:
     # We add slot by slot, because XLA would turn one sum of products into a slower reduction.
-    weighted = stored(weights)
+    slot_weights = stored(weights)
     total = jnp.zeros((weights.shape[1], inputs.shape[1]), inputs.dtype)
     for slot in range(len(inputs)):
-        total = total + weighted[slot][:, None] * inputs[slot][None, :]
+        total = total + slot_weights[slot][:, None] * inputs[slot][None, :]
     return total
 
 
@@ -66,7 +66,7 @@ class Servers(NamedTuple):
     fields from `pending_server` to `pending_slopes`. Only `complete` and `take` read the others.
     """
 
-    # (state, slots whose tasks are done (S,)) -> the state with their models, |w_t - w_{t-1}| of each task (S,)
+    # (state, slots whose tasks are done (S,)) -> the state with the models they leave, their |w_t - w_{t-1}| (S,)
     complete: Callable[[Any, Bool[Array, " S"]], tuple[Any, Float[Array, " S"]]]
     # (state, arrival, assignment, params) -> the state with this task, and the |w_t - w_{t-1}| once it is done
     take: Callable[[Any, Any, Assignment, Any], tuple[Any, Float[Array, ""]]]
@@ -83,7 +83,7 @@ class Servers(NamedTuple):
 
 
 def open_round(state: Any, params: Any, servers: Servers) -> tuple[Any, Bool[Array, " S"], Float[Array, " S"]]:
-    """Open a round: complete the tasks that end, and let the gates take last round's step.
+    """Open a round. Complete the tasks that end, and let the gates take the step of the tasks completed before.
 
     With `gate_lag` 0 the gates take the step of the tasks just completed.
 
@@ -121,7 +121,8 @@ def _charge_moves(
     inputs = jnp.sum(jnp.where(at_server[:, :, None], state.pending_input[:, None, :], 0), axis=0)
     tasks = Done(sum_by_server(state.pending_task), gate_input=inputs)
     costs, memory = charged(locality, move, state.memory, tasks, params)
-    return jnp.sum(jnp.where(at_server, costs[None, :], 0), axis=1), state._replace(memory=memory)
+    slot_costs = jnp.sum(jnp.where(at_server, costs[None, :], 0), axis=1)
+    return slot_costs, state._replace(memory=memory)
 
 
 def offer(
@@ -136,17 +137,17 @@ def offer(
     outputs = gating.gate_outputs(state.gates, gate_input)
     probabilities = gating.gate_probabilities(outputs, exists)
     scores = gating.checked_scores(policy(outputs, state, arrival, params), outputs)
-    is_free = state.pending_server == FREE
-    scores, may_take = servers.rank(state, scores, exists & jnp.any(is_free), params)
+    is_usable = state.pending_server == FREE  # a slot for the task
+    scores, may_take = servers.rank(state, scores, exists & jnp.any(is_usable), params)
     server, mask, is_blind = gating.best_ranked(scores, may_take)
-    is_routed = jnp.any(mask)
+    is_routed = jnp.any(mask)  # not dropped
     delay = jnp.sum(jnp.where(mask, arrival.transfer_delay + state.execution_delay, 0), dtype=jnp.int32)
-    free_from = jnp.sum(jnp.where(mask, state.busy_until, 0), dtype=jnp.int32)
-    wait = jnp.where(is_routed, jnp.maximum(free_from - time, 0), 0)
+    busy_until = jnp.sum(jnp.where(mask, state.busy_until, 0), dtype=jnp.int32)  # of the task's server
+    wait = jnp.where(is_routed, jnp.maximum(busy_until - time, 0), 0)
     if has_own_slots(state, servers.slots_per_server):
-        is_free = is_free & jnp.repeat(mask, servers.slots_per_server)  # at the task's server
-    _, first_free = gating.best_expert(jnp.zeros(is_free.shape), is_free)  # of equal scores the first is best
-    slot = first_free & is_routed
+        is_usable = is_usable & jnp.repeat(mask, servers.slots_per_server)  # at the task's server
+    _, first_usable = gating.best_expert(jnp.zeros(is_usable.shape), is_usable)  # of equal scores the first is best
+    slot = first_usable & is_routed
     task = Assignment(server, mask, slot, delay=delay, wait=wait, until=time + wait + delay, is_blind=is_blind)
     after, norm = servers.take(state, arrival, task, params)
     slopes = gating.gate_slopes(probabilities, mask.astype(outputs.dtype))
@@ -174,14 +175,14 @@ def one_task_each(fit: Fit, locality: Locality | None = None) -> Servers:
     """Return the paper's servers: linear experts that hold one task and drop others. Source: Algorithm 1."""
 
     def complete(state: Any, is_done: Bool[Array, " S"]) -> tuple[Any, Float[Array, " S"]]:
-        is_moved = is_done
+        is_moved = is_done  # if slot m is server m's
         if not has_own_slots(state, 1):
             is_moved = jnp.any(at_servers(state, is_done), axis=0)
         after = move_models(state, jnp.where(is_moved[:, None], state.pending_change, 0))
         return after, jnp.where(is_done, state.pending_norm, 0)
 
     def take(state: Any, arrival: Any, task: Assignment, params: Any) -> tuple[Any, Float[Array, ""]]:
-        return hold_task(state, arrival, task, params, fit)
+        return hold_task(state, arrival, task, params, fit=fit)
 
     return Servers(complete, take, locality=locality)
 
@@ -212,12 +213,12 @@ def hold_task(state: Any, arrival: Any, task: Assignment, params: Any, fit: Fit)
     missing = arrival.truth - model
     error = rounded(jnp.square(missing), jnp.minimum(state.round, 0))
     change = fitted(fit, model[None, :], arrival, params)[0]
-    place = slot if len(state.pending_change) == len(slot) else mask  # rows are slots, or else servers
+    place = slot if len(state.pending_change) == len(slot) else mask  # rows of `pending_change` are slots or servers
     squared_error = state.squared_error + jnp.sum(jnp.where(jnp.any(mask), error, 0))
     after = state._replace(
         misrouted=state.misrouted + is_misrouted(state, task.server, arrival.task),
         residuals=state.residuals - jnp.where(mask[:, None], missing[None, :], 0),
-        squared_error=jnp.where(task.is_blind, jnp.nan, squared_error),  # from then on, because the gates are NaN
+        squared_error=jnp.where(task.is_blind, jnp.nan, squared_error),  # and later, because gates stay NaN
         pending_task=jnp.where(slot, arrival.task, state.pending_task),
         pending_serial=jnp.where(slot, jnp.sum(state.visits, dtype=jnp.int32), state.pending_serial),
         pending_change=jnp.where(place[:, None], change[None, :], state.pending_change),
@@ -226,7 +227,7 @@ def hold_task(state: Any, arrival: Any, task: Assignment, params: Any, fit: Fit)
 
 
 def at_servers(state: Any, is_counted: Bool[Array, " S"] | bool) -> Bool[Array, "S M"]:
-    """Return the server of each slot's task as a row, which is empty for a free slot or an uncounted task."""
+    """Return the server of each slot's task as a one-hot row, which is zero for a free slot or an uncounted task."""
     servers = jnp.arange(state.busy_until.shape[0])
     return (state.pending_server[:, None] == servers[None, :]) & jnp.asarray(is_counted)[..., None]
 

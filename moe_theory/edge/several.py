@@ -1,6 +1,6 @@
 """Servers of `edge` that hold several tasks: footnote 1, and queues at the servers (`soonest`).
 
-A server completes its tasks in the order of their ends. Ties go by the order of routing. Each task starts from the
+A server completes its tasks in the order of their ends, and on ties in the order of routing. Each task starts from the
 model that the previous task left.
 """
 
@@ -65,8 +65,8 @@ def _complete_one_each(state: Any, is_done: Bool[Array, " S"]) -> tuple[Any, Flo
     basis = refit.basis
     was_stale = refit.is_stale
     missing = refit.truth - jnp.sum(jnp.where(at_server[:, :, None], state.experts[None], 0), axis=1)
-    shares = jnp.sum(basis * missing[:, None, :], axis=2)
-    refitted = jnp.sum(jnp.where(is_done[:, None, None], basis * shares[:, :, None], 0), axis=1)
+    coordinates = jnp.sum(basis * missing[:, None, :], axis=2)
+    refitted = jnp.sum(jnp.where(is_done[:, None, None], basis * coordinates[:, :, None], 0), axis=1)
     change = jnp.where(is_done[:, None], state.pending_change, 0)
     change = jnp.where(was_stale[:, None], refitted, change)
     move = jnp.sum(jnp.where(at_server[:, :, None], change[:, None, :], 0), axis=0)
@@ -78,7 +78,7 @@ def _complete_one_each(state: Any, is_done: Bool[Array, " S"]) -> tuple[Any, Flo
 
 
 def _take(state: Any, arrival: Any, task: Assignment, params: Any) -> tuple[Any, Float[Array, ""]]:
-    after, norm = hold_task(state, arrival, task, params, minimum_norm)
+    after, norm = hold_task(state, arrival, task, params, fit=minimum_norm)
     slot = task.slot
     refit = state.refit
     basis = orthonormal_rows(arrival.features)
@@ -102,7 +102,7 @@ def _next_free_round(state: Any, task: Assignment, params: Any) -> Int[Array, " 
 
 
 def _rank_at_server(state: Any, is_counted: Bool[Array, " S"], backwards: bool = False) -> Int[Array, " S"]:
-    """Return how many counted tasks at a slot's server end earlier (`backwards`: later), ties by routing."""
+    """Return how many counted tasks at a slot's server end before its task (`backwards`: after it), ties by routing."""
     until = state.pending_until
     serial = state.pending_serial
     is_earlier = (until[None, :] < until[:, None]) | (

@@ -35,6 +35,7 @@ def proposition_4(dims: Dims, params: Params, rounds: Int[np.ndarray, "R 1"], re
     """Return (22) for the routed tasks, in each recorded round of each replicate."""
     del rounds
     centres = theory.Gaps(*(np.asarray(gap, np.float64) for gap in records.centres))
+    # Records hold the gaps of the centres, because observables do not get the parameters.
     gaps = theory._with_spread(centres, dims.num_features, float(params.cluster_spread))
     ratio = theory.overparameterization_ratio(dims.num_features, dims.num_samples)
     loads = np.moveaxis(np.asarray(records.loads), 1, -1)  # (R, M, B) to (R, B, M)

@@ -220,8 +220,9 @@ def theorem_1(
     xp = array_namespace(*pool_gaps, ratio, loads, explored_loads, round)
     round = one_expert_a_round(loads, round)
     share = power(ratio, loads - explored_loads) * power_complement(ratio, explored_loads)
-    unlearned = xp.sum(loads * power(ratio, loads), axis=-1) * pool_gaps.truth_norm
-    return (unlearned + xp.sum(loads * share, axis=-1) * pool_gaps.task_gap) / round + floor
+    unlearned = xp.sum(loads * power(ratio, loads), axis=-1)
+    confused = xp.sum(loads * share, axis=-1)
+    return (unlearned * pool_gaps.truth_norm + confused * pool_gaps.task_gap) / round + floor
 
 
 def _with_spread(centres: Gaps, num_features: int, cluster_spread: ArrayLike) -> Gaps:
@@ -238,4 +239,4 @@ def _binomial_tail(counts, num_rounds, num_tasks):
     """Return P(A > counts) for A ~ Binomial(num_rounds, 1/num_tasks)."""
     from scipy import special  # slow to import
 
-    return special.bdtrc(np.minimum(counts, num_rounds), num_rounds, 1 / num_tasks)  # NaN for a count above
+    return special.bdtrc(np.minimum(counts, num_rounds), num_rounds, 1 / num_tasks)  # `bdtrc` is NaN above num_rounds

@@ -45,7 +45,7 @@ def compute(setup: plot.Setup, terminations: Sequence[str] = TERMINATIONS) -> xr
     ]
     exact = {}
     for name, run in setup.run(route_cells).items():
-        expected = corrected.given_routes(run.state.pool, dims.num_samples, *run.records)
+        expected = corrected.given_routes(run.state.pool, dims.num_samples, run.records.task, run.records.expert)
         recorded = runs[name].rounds - 1
         exact[name] = corrected.Exact(*(leaf[recorded].mean(axis=1) for leaf in expected))
     if 1 in numbers:  # one expert's moments are exact
@@ -58,10 +58,10 @@ def compute(setup: plot.Setup, terminations: Sequence[str] = TERMINATIONS) -> xr
 
     rounds = next(iter(runs.values())).rounds
     data = plot.over(values_at, {"metric": METRICS, "round": rounds}, termination=terminations, experts=numbers)
-    by_number = [settings[_cell_of(number, terminations[0])] for number in numbers]
-    explored = [int(theory.exploration_rounds(params.num_experts, params.learning_rate)) for params in by_number]
+    params_by_number = [settings[_cell_of(number, terminations[0])] for number in numbers]
+    explored = [int(theory.exploration_rounds(params.num_experts, params.learning_rate)) for params in params_by_number]
     data = data.assign_coords(explored=("experts", explored))
-    clusters = min(int(by_number[0].num_clusters), dims.num_tasks)
+    clusters = min(int(params_by_number[0].num_clusters), dims.num_tasks)
     return data.assign_attrs(num_tasks=dims.num_tasks, num_clusters=clusters)
 
 
@@ -72,28 +72,29 @@ def _cell_of(num_experts: int, termination: str) -> str:
 def _values_of(run: Run, exact: corrected.Exact, dims: Dims) -> dict[str, Float[np.ndarray, "2 R"]]:
     samples = np.stack([getattr(run.records, metric) for metric in METRICS])
     printed = None
-    if run.params.terminate or int(run.params.num_experts) == 1:
+    if run.params.terminate or int(run.params.num_experts) == 1:  # which the paper's statements suppose
         printed = _printed(run, dims)
-    silent = np.full(samples.shape[:2], np.nan)
+    missing = np.full(samples.shape[:2], np.nan)
     return plot.across_replicates(samples) | {
-        "printed": np.stack([getattr(printed, metric).mean(axis=1) for metric in METRICS]) if printed else silent,
+        "printed": np.stack([getattr(printed, metric).mean(axis=1) for metric in METRICS]) if printed else missing,
         "exact": np.stack([getattr(exact, metric) for metric in METRICS]),
-        "terminated": np.broadcast_to(run.records.terminated.mean(axis=1), silent.shape),
+        "terminated": np.broadcast_to(run.records.terminated.mean(axis=1), missing.shape),
     }
 
 
 def _printed(run: Run, dims: Dims) -> theory.Bound | None:
     statement = statement_of(int(run.params.num_experts), dims.num_tasks)
-    if statement is None:  # for M = N
+    if statement is None:
         return None
     if statement == "proposition-4":
         ratio = theory.overparameterization_ratio(dims.num_features, dims.num_samples)
         return theory.proposition_4(experiments.gaps_of(run), ratio, run.rounds[:, None])
-    return experiments.bounds_of(run, dims, theory.theorem_1 if statement == "theorem-1" else theory.theorem_2)
+    theorem = theory.theorem_1 if statement == "theorem-1" else theory.theorem_2
+    return experiments.bounds_of(run, dims, theorem)
 
 
 def statement_of(num_experts: int, num_tasks: int) -> str | None:
-    """Return the paper's statement: Theorem 1 for M > N, Theorem 2 for M < N."""
+    """Return the paper's statement about M experts and N tasks, or None for M = N."""
     if num_experts == 1:
         return "proposition-4"
     if num_experts == num_tasks:
@@ -196,7 +197,7 @@ def _draw_panel(panel: plot.Axes, selection: xr.Dataset, top: float) -> None:
         last = float(selection.printed[-1])
         is_below_mean = 0 < float(selection["mean"][-1]) - last < 0.25 * top
         name = EQUATIONS[str(statement_of(number, num_tasks))][str(selection.metric.values)]
-        plot.note(panel, name, (rounds[-1], last), (0, -3 if is_below_mean else 3), color="C1", ha="right")
+        plot.note(panel, name, at=(rounds[-1], last), shift=(0, -3 if is_below_mean else 3), color="C1", ha="right")
     elif number == num_tasks and selection.termination == "with":
         words = {"transform": panel.transAxes, "color": "C1", "ha": "right", "va": "bottom", "in_layout": False}
         panel.text(0.97, 0.2, "none for\n$M = N$", **words)

@@ -38,7 +38,7 @@ def compute(setup: plot.Setup) -> xr.Dataset:
         for name, params in settings.items()
     )
     experts = np.stack([run.records.expert for run in runs.values()])
-    differs = np.any(experts != experts[:1], axis=(0, 1))  # by replicate
+    differs = np.any(experts != experts[:1], axis=(0, 1))  # whether a replicate's routes depend on the threshold
     replicate = int(np.argmax(differs))
     first_params = settings[next(iter(settings))]
     runs_by_power = dict(zip(THRESHOLD_POWERS, runs.values(), strict=True))
@@ -104,23 +104,23 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     axes = canvas.subplots(
         data.sizes["threshold_power"], 2, sharex="col", sharey=True, squeeze=False, gridspec_kw={"width_ratios": (6, 1)}
     )
-    for letter, power, (routes, shares) in zip("abcd", data.threshold_power.values, axes, strict=True):
+    for letter, power, (route_panel, share_panel) in zip("abcd", data.threshold_power.values, axes, strict=True):
         curves = data.sel(threshold_power=power)
         is_elsewhere = (curves.expert.values != data.expert.values[0]) & (curves["round"].values <= ROUNDS_DRAWN)
         elsewhere = curves.isel(round=is_elsewhere)
-        _draw_routes(routes, curves, elsewhere)
-        _draw_shares(shares, load_shares(curves))
+        _draw_routes(route_panel, curves, elsewhere)
+        _draw_shares(share_panel, load_shares(curves))
         relation = RELATIONS[int(np.sign(power - PERTURBATION_POWER))]
         words = rf"$\Gamma = \sigma_0^{{{power:g}}}$ = {SIGMA_0**power:.3f} {relation} $\lambda$"
-        routes.set_title(f"({letter}) threshold {words}", loc="left")
+        route_panel.set_title(f"({letter}) threshold {words}", loc="left")
         ended = termination_round(curves)
         fixed = "gates never fixed"
         if ended:
             fixed = f"gates fixed from round {ended}"
         moved = elsewhere.sizes["round"]
         difference = "" if letter == "a" else f"; {moved} {plural(moved, 'arrival')} elsewhere than in (a)"
-        routes.set_title(fixed + difference, loc="right")
-        routes.set_ylabel("expert $m$")
+        route_panel.set_title(fixed + difference, loc="right")
+        route_panel.set_ylabel("expert $m$")
     axes[-1, 0].set_xlabel("round $t$")
     axes[-1, 1].set_xlabel("share of later\narrivals")
     plot.legend(canvas, 6, columnspacing=1, handlelength=1.8)

@@ -67,12 +67,12 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     same pools and arrivals, with a 95 % interval each.
     """
     axes = canvas.subplots(2, len(SYMBOLS), sharex=True, squeeze=False)
-    for letter, (metric, symbol), (levels, differences) in zip("abc", SYMBOLS.items(), axes.T, strict=True):
+    for letter, (metric, symbol), (level_panel, difference_panel) in zip("abc", SYMBOLS.items(), axes.T, strict=True):
         selection = data.sel(metric=metric)
-        _draw_levels(levels, selection)
-        _draw_differences(differences, selection)
-        levels.set_title(f"({letter}) {symbol}", loc="left")
-        differences.set_xlabel("round $t$")
+        _draw_levels(level_panel, selection)
+        _draw_differences(difference_panel, selection)
+        level_panel.set_title(f"({letter}) {symbol}", loc="left")
+        difference_panel.set_xlabel("round $t$")
     axes[0, 2].set_ylim(1, DIMS.max_experts)
     axes[0, 0].set_ylabel("mean under each threshold")
     axes[1, 0].set_ylabel(r"change from $\Gamma = \sigma_0^{0.75}$")
@@ -104,7 +104,8 @@ def _draw_levels(panel: plot.Axes, selection: xr.Dataset) -> None:
 def _draw_differences(panel: plot.Axes, selection: xr.Dataset) -> None:
     roles.ZERO.hline(panel, 0)
     rounds = selection["round"].values
-    places = np.unique(np.searchsorted(rounds, [time for time in ROUNDS_COMPARED if time <= rounds[-1]]))
+    times = [time for time in ROUNDS_COMPARED if time <= rounds[-1]]
+    places = np.unique(np.searchsorted(rounds, times))  # of the next recorded rounds
     for index, marker in enumerate(MARKERS, start=1):
         points = selection.isel(threshold_power=index, round=places)
         look = MARK(color=_colours()[index], linestyle="none", marker=marker)

@@ -16,7 +16,7 @@ ENDS = {"without": {"terminate": False}, "with": {"terminate": True}}
 MAPS = {"without": "(a) own arrivals, gates never fixed", "with": r"(b) own arrivals, gates fixed after $T_1$"}
 SYSTEMS = {"": system, "_reduced": reduced.system}
 observe = fields("info.task", "info.expert", "state.terminated", "info.generalization_error")
-LIMIT = (SIGMA_0, min(LIMIT_SCALES))  # sigma_0 at the ends of the paper's path, which is a line on the map
+LIMIT = (SIGMA_0, min(LIMIT_SCALES))  # sigma_0 at two points of the paper's limit, a line on the map
 
 
 def at_drive(params: Params, drive: float, ratio: float, dims: Dims) -> Params:
@@ -69,12 +69,12 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
 
 
 def _draw_limit(panel: plot.Axes, data: xr.Dataset) -> None:
-    edges = panel.axis()
+    limits = panel.axis()
     drive, next_drive = data.attrs["limit_drives"]
     ratio, next_ratio = data.attrs["limit_ratios"]
     slope = math.log(ratio / next_ratio) / math.log(drive / next_drive)
-    edge = edges[0] * 1.1
-    end = ratio * (edge / drive) ** slope
-    panel.annotate("", (edge, end), (drive, ratio), arrowprops={"arrowstyle": "->", **drives.LINE})
-    plot.note(panel, r"$\sigma_0 \to 0$", (edge, end), (8, 9), color="white")
-    panel.axis(edges)
+    left = limits[0] * 1.1  # just inside the map
+    end = ratio * (left / drive) ** slope
+    panel.annotate("", xy=(left, end), xytext=(drive, ratio), arrowprops={"arrowstyle": "->", **drives.LINE})
+    plot.note(panel, r"$\sigma_0 \to 0$", at=(left, end), shift=(8, 9), color="white")
+    panel.axis(limits)

@@ -7,8 +7,8 @@ from moe_theory.continual.statements.setting import statement
 from moe_theory.verification.statement import bound, equality, ordering, ranged
 
 CELLS = tuple(THRESHOLDS)
-LARGE = CELLS[:2]
-SMALL = CELLS[2:]
+LARGE = CELLS[:2]  # Gamma > lambda
+SMALL = CELLS[2:]  # Gamma <= lambda
 RUNS = FIGURE_8.together(*CELLS)
 NEARLY_ALWAYS = 0.95  # our reading of a decision that lambda cannot change
 LOAD_MARGIN = 0.05  # of the number of experts in use
@@ -25,6 +25,7 @@ def is_late(run) -> np.ndarray:
 
 
 def evenness(run) -> np.ndarray:
+    """Return how many experts are in use past termination, from 1 to M (B,)."""
     late = is_late(run)
     experts = range(FIGURE_8.dims.max_experts)
     loads = np.stack([np.sum(late & (run.records.expert == expert), axis=0) for expert in experts])

@@ -6,7 +6,7 @@ from moe_theory.continual import experiments, interventions
 from moe_theory.continual.statements.setting import statement
 from moe_theory.verification.statement import equality, ordering
 
-THRESHOLDS = list(experiments.THRESHOLDS)  # two with Gamma > lambda, and two with Gamma <= lambda
+THRESHOLDS = list(experiments.THRESHOLDS)  # cells: two with Gamma > lambda, and two with Gamma <= lambda
 FORGETTING_MARGIN = 0.05  # share of the gap between tasks, our reading of "robust"
 
 FORGETTING = statement("figure-9-forgetting", module=__name__)
@@ -51,15 +51,18 @@ def error_of_small(*runs) -> np.ndarray:
     return mean_error(runs[2:])
 
 
-FIVE = experiments.threshold_name(experiments.PERTURBATION_POWER)
+CELL_OF_FIVE = experiments.threshold_name(experiments.PERTURBATION_POWER)
 below_one = ordering(below=lambda five, single: final_error(single))
 
 
 @DIVERSITY.competitor(
-    "figure-9.diversity-blind", interventions.FIGURE_9_BLIND.together(FIVE, experiments.SINGLE), below_one
+    "figure-9.diversity-blind", interventions.FIGURE_9_BLIND.together(CELL_OF_FIVE, experiments.SINGLE), below_one
 )
 @DIVERSITY.figure(
-    "figure-9.diversity", experiments.FIGURE_9.together(FIVE, experiments.SINGLE), below_one, labels=[FIVE]
+    "figure-9.diversity",
+    experiments.FIGURE_9.together(CELL_OF_FIVE, experiments.SINGLE),
+    below_one,
+    labels=[CELL_OF_FIVE],
 )
 def error_of_five(five, single) -> np.ndarray:
     return final_error(five)

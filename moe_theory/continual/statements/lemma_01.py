@@ -10,19 +10,18 @@ from moe_theory.continual.experiments import RARELY
 from moe_theory.continual.statements.setting import statement
 from moe_theory.verification.statement import counterexample, rate
 
+STATED = rate(at_least=1.5)
 SAME_SIGNAL = statement("lemma-1-more-experts", module=__name__)
 SAME_CLUSTER = statement("lemma-1-fewer-experts", module=__name__)
 
 
-@SAME_SIGNAL.literal("lemma-1.same-signal", experiments.BY_SCALE, rate(at_least=1.5), instead="lemma-1.small-noise")
-@SAME_SIGNAL.charitable(
-    "lemma-1.small-noise", experiments.BY_SCALE_QUIET, rate(at_least=1.5), hypotheses=["small-noise"]
-)
+@SAME_SIGNAL.literal("lemma-1.same-signal", experiments.BY_SCALE, STATED, instead="lemma-1.small-noise")
+@SAME_SIGNAL.charitable("lemma-1.small-noise", experiments.BY_SCALE_QUIET, STATED, hypotheses=["small-noise"])
 @SAME_CLUSTER.literal(
-    "lemma-1.same-cluster", experiments.BY_SCALE_FEWER, rate(at_least=1.5), instead="lemma-1.same-cluster-small-noise"
+    "lemma-1.same-cluster", experiments.BY_SCALE_FEWER, STATED, instead="lemma-1.same-cluster-small-noise"
 )
 @SAME_CLUSTER.charitable(
-    "lemma-1.same-cluster-small-noise", experiments.BY_SCALE_NEAR, rate(at_least=1.5), hypotheses=["small-noise"]
+    "lemma-1.same-cluster-small-noise", experiments.BY_SCALE_NEAR, STATED, hypotheses=["small-noise"]
 )
 def output_gap(run) -> np.ndarray:
     return np.abs(np.diff(experiments.gate_output_pairs(run), axis=1)).max(axis=(1, 2))
@@ -40,7 +39,7 @@ def exceeds_product(run) -> np.ndarray:
     noise = experiments.noise_sums(run)[:, 0]
     size = run.records.gate_size.max(axis=0).astype(np.float64)
     largest_product = np.abs(np.einsum("mdb,bd->mb", experiments.gates_of(run), noise)).max(axis=0)
-    return largest_product > size * np.abs(noise.sum(axis=1)) * (1 + 1e-9)
+    return largest_product > size * np.abs(noise.sum(axis=1)) * (1 + 1e-9)  # not by rounding
 
 
 @SAME_SIGNAL.replacement(

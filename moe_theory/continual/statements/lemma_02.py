@@ -36,7 +36,7 @@ def output_pairs(
 
 def steepness(run, num_experts: int, spread: float, change: float) -> Float[np.ndarray, "B pairs"]:
     scale = float(run.params.perturbation_scale)
-    before, after = (scale * part for part in output_pairs(run, num_experts, spread, change))
+    before, after = scale * np.array(output_pairs(run, num_experts, spread, change))
     moved = corrected.routing_probabilities(after, scale) - corrected.routing_probabilities(before, scale)
     return np.abs(moved).max(axis=-1) / np.abs(after - before).max(axis=-1)
 
@@ -45,7 +45,8 @@ def steepness(run, num_experts: int, spread: float, change: float) -> Float[np.n
 def exceeds_constant(run) -> np.ndarray:
     scale = float(run.params.perturbation_scale)
     slopes = [steepness(run, number, spread=0.25, change=0.25) for number in SIZES]
-    return np.stack([np.all(slope > scale * number**2, axis=1) for slope, number in zip(slopes, SIZES, strict=True)])
+    printed = [scale * number**2 for number in SIZES]  # lambda M^2
+    return np.stack([np.all(slope > constant, axis=1) for slope, constant in zip(slopes, printed, strict=True)])
 
 
 @LEMMA_2.charitable("lemma-2.lipschitz", PERTURBED, identity(within=1e-6), labels=BY_SIZE)

@@ -22,7 +22,8 @@ def imbalances(replicates: Int[Array, " B"], state: State, params: Params) -> Fl
     """Return |sum_m gradient_m| over the largest entry, from `jax.grad` and not from the system's closed form."""
 
     def imbalance(replicate: Int[Array, ""], state: State) -> Float[Array, ""]:
-        arrival, perturbation = draw(jax.random.fold_in(root_key(4), replicate), HISTORY.dims, state.pool, params)
+        key = jax.random.fold_in(root_key(4), replicate)  # for a round after the run
+        arrival, perturbation = draw(key, HISTORY.dims, state.pool, params)
         after, info = learn(state, arrival, perturbation, params)
         move = info.update_norm**params.locality_power
         costs = jnp.where(info.chosen, move + balance_cost(after.visits, after.round, params), 0)
@@ -30,7 +31,9 @@ def imbalances(replicates: Int[Array, " B"], state: State, params: Params) -> Fl
         gradient = jax.grad(gating.task_loss)(state.gates, jnp.sum(arrival.features, axis=1), exists, costs)
         sums = jnp.max(jnp.abs(jnp.sum(gradient, axis=0)))
         largest = jnp.max(jnp.abs(gradient))
-        return jnp.where(largest > 0, sums / jnp.where(largest > 0, largest, 1), sums)  # saturated gates have none
+        return jnp.where(
+            largest > 0, sums / jnp.where(largest > 0, largest, 1), sums
+        )  # saturated gates have gradient 0
 
     return jax.vmap(imbalance, in_axes=(0, -1))(replicates, state)
 

@@ -20,7 +20,6 @@ ROUTING = statement("lemma-5-router-learning", module=__name__, free=experiments
 
 @ROUTING.charitable("lemma-5.routing", experiments.BY_SCALE, rate(at_least=1.0))
 def largest_routed_gradient(run) -> np.ndarray:
-    first = experiments.stage_rounds(run.params)
-    return experiments.from_to(run, "largest_gradient", first + 1, first + experiments.ROUNDS_PAST_EXPLORATION).max(
-        axis=0
-    )
+    t1 = experiments.stage_rounds(run.params)
+    gradients = experiments.from_to(run, "largest_gradient", t1 + 1, t1 + experiments.ROUNDS_PAST_EXPLORATION)
+    return gradients.max(axis=0)

@@ -19,11 +19,11 @@ def largest_gate(run) -> np.ndarray:
 def gate_excess(run) -> np.ndarray:
     params = run.params
     last = int(run.rounds[-1])
-    rate = float(params.learning_rate)
+    step_size = float(params.learning_rate)
     largest_cost = float(params.balance_weight) * int(params.num_experts)
     t1 = experiments.stage_rounds(params)
-    early_bound = rate * t1 * largest_cost
-    late_bound = early_bound + rate * (last - t1) * largest_cost / t1
+    early_bound = step_size * t1 * largest_cost
+    late_bound = early_bound + step_size * (last - t1) * largest_cost / t1
     ratio = np.maximum(
         experiments.up_to_t1(run, "gate_size").max(axis=0) / early_bound,
         experiments.from_to(run, "gate_size", first=t1 + 1, last=last).max(axis=0) / late_bound,

@@ -30,7 +30,7 @@ def set_apart(*gaps: float) -> Selection:
 
 def probabilities_at(run, *gaps: float) -> Float[np.ndarray, "B gaps 2"]:
     outputs = np.repeat(gate_output_pairs(run)[:, :1], len(gaps), axis=1)
-    outputs[..., 0] = outputs[..., 1] + np.asarray(gaps)
+    outputs[..., 0] = outputs[..., 1] + np.asarray(gaps)  # of the first two experts, of all M
     weights = np.exp(outputs - outputs.max(axis=-1, keepdims=True))
     return (weights / weights.sum(axis=-1, keepdims=True))[..., :2]
 

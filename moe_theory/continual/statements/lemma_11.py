@@ -19,6 +19,7 @@ BY_SIZES = [f"N = {num_sets}, M = {num_experts}" for num_sets, num_experts in CO
 
 
 def _covered(letter: str, experiment: Experiment) -> Selection:
+    """Return the one cell, with a label that calls its number of sets N or K."""
     (params,) = experiment.cells.values()
     label = f"{letter} = {params['num_clusters']}, M = {params['num_experts']}"
     return Selection(experiment, cells=tuple(experiment.cells), labels=(label,))
@@ -32,23 +33,12 @@ AMPLE_CLUSTERS = _covered("K", experiments.AMPLE_COVERAGE_CLUSTERS)
 LATER_TASKS = _covered("N", interventions.LATER)
 LATER_CLUSTERS = _covered("K", interventions.LATER_CLUSTERS)
 
-TASKS = statement(
-    "lemma-11-more-experts",
-    module=__name__,
-    free=(*experiments.FREE_COVERAGE, Size("num_tasks", low=experiments.AMPLE_SETS, high=experiments.COVERAGE_SETS)),
-)
-CLUSTERS = statement(
-    "lemma-11-fewer-experts",
-    module=__name__,
-    free=(
-        *experiments.FREE_COVERAGE,
-        Size(
-            "num_tasks",
-            low=experiments.AMPLE_SETS * experiments.AMPLE_MEMBERS,
-            high=experiments.COVERAGE_SETS * experiments.AMPLE_MEMBERS,
-        ),
-    ),
-)
+LEAST_TASKS = experiments.AMPLE_SETS * experiments.AMPLE_MEMBERS
+MOST_TASKS = experiments.COVERAGE_SETS * experiments.AMPLE_MEMBERS
+FREE_SETS = Size("num_tasks", low=experiments.AMPLE_SETS, high=experiments.COVERAGE_SETS)  # a task each
+FREE_CLUSTERS = Size("num_tasks", low=LEAST_TASKS, high=MOST_TASKS)
+TASKS = statement("lemma-11-more-experts", module=__name__, free=(*experiments.FREE_COVERAGE, FREE_SETS))
+CLUSTERS = statement("lemma-11-fewer-experts", module=__name__, free=(*experiments.FREE_COVERAGE, FREE_CLUSTERS))
 CLUSTERS.cite("lemma-11.product", role="step")
 CLUSTERS.cite("lemma-11.union", role="step")
 MOSTLY = probability(at_least=1 - experiments.FAILURE)
@@ -66,9 +56,10 @@ def size_label(letter: str) -> Callable[[Run], list[str]]:
 @CLUSTERS.literal("lemma-11.clusters", OF_CLUSTERS, MOSTLY, labels=size_label("K"), instead="lemma-11.two-clusters")
 @CLUSTERS.intervention("lemma-11.clusters-later", LATER_CLUSTERS, MOSTLY)
 def no_set_is_empty(run) -> np.ndarray:
-    at_end_of_exploration = np.searchsorted(run.rounds, experiments.stage_rounds(run.params))
-    sets = run.records.sets[at_end_of_exploration, : int(run.params.num_experts)]
-    return np.all([np.any(sets == cluster, axis=0) for cluster in range(int(run.params.num_clusters))], axis=0)
+    row = np.searchsorted(run.rounds, experiments.stage_rounds(run.params))
+    sets = run.records.sets[row, : int(run.params.num_experts)]
+    has_expert = [np.any(sets == cluster, axis=0) for cluster in range(int(run.params.num_clusters))]
+    return np.all(has_expert, axis=0)
 
 
 def shortfalls(bound: Callable[[int, int], float]) -> Callable[[Run], np.ndarray]:

@@ -3,6 +3,7 @@
 import numpy as np
 
 from moe_theory.continual import experiments, interventions
+from moe_theory.continual.experiments import LIKELY
 from moe_theory.continual.statements.setting import statement
 from moe_theory.core.gating import pairs_of
 from moe_theory.verification.statement import identity
@@ -11,12 +12,10 @@ TASKS = statement("lemma-15-more-experts", module=__name__)
 CLUSTERS = statement("lemma-15-fewer-experts", module=__name__)
 
 
-@TASKS.charitable("lemma-15.tasks", experiments.ENDLESS_MANY, experiments.LIKELY, instead="lemma-15.one-of-two-tasks")
-@CLUSTERS.charitable(
-    "lemma-15.clusters", experiments.ENDLESS_FEW, experiments.LIKELY, instead="lemma-15.one-of-two-clusters"
-)
-@TASKS.intervention("lemma-15.tasks-apart", interventions.ENDLESS_APART_MANY, experiments.LIKELY)
-@CLUSTERS.intervention("lemma-15.clusters-apart", interventions.ENDLESS_APART_FEW, experiments.LIKELY)
+@TASKS.charitable("lemma-15.tasks", experiments.ENDLESS_MANY, LIKELY, instead="lemma-15.one-of-two-tasks")
+@CLUSTERS.charitable("lemma-15.clusters", experiments.ENDLESS_FEW, LIKELY, instead="lemma-15.one-of-two-clusters")
+@TASKS.intervention("lemma-15.tasks-apart", interventions.ENDLESS_APART_MANY, LIKELY)
+@CLUSTERS.intervention("lemma-15.clusters-apart", interventions.ENDLESS_APART_FEW, LIKELY)
 def is_always_ordered(run) -> np.ndarray:
     return run.state.is_ordered
 

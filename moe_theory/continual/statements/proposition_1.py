@@ -27,13 +27,10 @@ UNEARNED = {  # without the cause that the paper gives for the sets
     "open": interventions.OPEN,  # gates that are never fixed
 }
 
-TASK_SETS = statement(
-    "proposition-1-more-experts-set", module=__name__, free=(experiments.FREE_SIGNALS, *experiments.FREE)
-)
+FREE = (experiments.FREE_SIGNALS, *experiments.FREE)
+TASK_SETS = statement("proposition-1-more-experts-set", module=__name__, free=FREE)
 TASK_MODELS = statement("proposition-1-more-experts-model", module=__name__)
-CLUSTER_SETS = statement(
-    "proposition-1-fewer-experts-set", module=__name__, free=(experiments.FREE_SIGNALS, *experiments.FREE)
-)
+CLUSTER_SETS = statement("proposition-1-fewer-experts-set", module=__name__, free=FREE)
 CLUSTER_MODELS = statement("proposition-1-fewer-experts-model", module=__name__)
 CLUSTER_MODELS.cite("proposition-1.contraction", role="corrected")
 
@@ -87,6 +84,7 @@ def late_repeats(run) -> tuple[np.ndarray, np.ndarray]:
 
 
 def contracted_errors(run) -> np.ndarray:
+    """Return the expectation of `remaining_errors` (B,)."""
     dims = experiments.SPECIALIZATION.dims
     repeats, _ = late_repeats(run)
     return error_contraction(dims.num_features, dims.num_samples) * np.sum(repeats, axis=0)
@@ -98,6 +96,7 @@ def contracted_errors(run) -> np.ndarray:
     equality(contracted_errors, margin=0.02),
 )
 def remaining_errors(run) -> np.ndarray:
+    """Return the sum over late repeats of the share of the squared error that remains (B,)."""
     repeats, before = late_repeats(run)
     return np.sum(np.where(repeats, run.records.error / np.where(repeats, before, 1), 0), axis=0)
 
@@ -117,10 +116,10 @@ def largest_probability_gap(run) -> np.ndarray:
     return run.state.probability_gap
 
 
-def most_of_random(run) -> np.ndarray:
+def most_of_blind_error(run) -> np.ndarray:
     return HARDLY * experiments.task_gap(run)
 
 
-@EQUATION_35.ours("equation-35.nothing-specialises", SMALLEST, bound(at_least=most_of_random))
+@EQUATION_35.ours("equation-35.nothing-specialises", SMALLEST, bound(at_least=most_of_blind_error))
 def last_error(run) -> np.ndarray:
     return run.records.generalization_error[-1]

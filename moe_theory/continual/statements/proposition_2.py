@@ -14,12 +14,13 @@ from moe_theory.continual.statements.setting import statement
 from moe_theory.runs import Run
 from moe_theory.verification.statement import Criterion, bound, limit_rate
 
-LAST = 10  # records up to t_2 over which a gap is averaged
+NUM_AVERAGED = 10  # records up to t_2 over which a gap is averaged, fewer in a short run
 BY_MANY = experiments.ENDLESS_MANY
 BY_FEW = experiments.ENDLESS_FEW
 BY_MANY_LONG = experiments.RETURN_MANY
 BY_FEW_LONG = experiments.RETURN_FEW
 STATED = limit_rate(at_least=1.75)
+APART = limit_rate(equal=0.75)
 DIFFUSED = limit_rate(equal=1.375)  # (1.5 + 1.25) / 2, between the orders of the gates' step eta sigma_0 and of lambda
 
 SAME_SET = statement("proposition-2-more-experts-same-set", module=__name__)
@@ -39,21 +40,22 @@ def other_gap(run: Run) -> np.ndarray:
 
 
 def any_gap(run: Run) -> np.ndarray:
-    last = np.searchsorted(run.rounds, experiments.stage_rounds(run.params, experiments.RETURN_POWER), side="right")
-    return run.records.any_gap[max(last - LAST, last // 2) : last].mean(axis=0, dtype=np.float64)
+    t2 = experiments.stage_rounds(run.params, experiments.RETURN_POWER)
+    end = np.searchsorted(run.rounds, t2, side="right")
+    return run.records.any_gap[max(end - NUM_AVERAGED, end // 2) : end].mean(axis=0, dtype=np.float64)
 
 
-def in_units(measure: Callable[[Run], np.ndarray], runs: Sequence[Run]) -> np.ndarray:
+def in_stated_units(measure: Callable[[Run], np.ndarray], runs: Sequence[Run]) -> np.ndarray:
     return np.stack([measure(run) / float(run.params.truth_scale) ** 1.75 for run in runs])
 
 
 def at_smaller_scales(measure: Callable[[Run], np.ndarray]) -> Callable[..., np.ndarray]:
-    return lambda *runs: in_units(measure, runs[:-1])
+    return lambda *runs: in_stated_units(measure, runs[:-1])
 
 
 def no_growth(measure: Callable[[Run], np.ndarray]) -> Criterion:
     """Return the bound of at most 10 % growth from one sigma_0 to the next smaller one: an order of at least 1.69."""
-    return bound(at_most=lambda *runs: in_units(measure, runs[1:]), margin=0.1)
+    return bound(at_most=lambda *runs: in_stated_units(measure, runs[1:]), margin=0.1)
 
 
 SMALLER_OWN = at_smaller_scales(own_gap)
@@ -71,11 +73,9 @@ SAME_SET_FEW.literal(
 )(own_gap)
 SAME_SET.replacement("proposition-2.same-set-order", BY_MANY, DIFFUSED)(own_gap)
 SAME_SET_FEW.replacement("proposition-2.same-set-clusters-order", BY_FEW, DIFFUSED)(own_gap)
-OTHER_SET.charitable(
-    "proposition-2.other-set", BY_MANY, limit_rate(equal=0.75), instead="proposition-2.other-set-order"
-)(other_gap)
+OTHER_SET.charitable("proposition-2.other-set", BY_MANY, APART, instead="proposition-2.other-set-order")(other_gap)
 OTHER_SET_FEW.charitable(
-    "proposition-2.other-set-clusters", BY_FEW, limit_rate(equal=0.75), instead="proposition-2.other-set-clusters-order"
+    "proposition-2.other-set-clusters", BY_FEW, APART, instead="proposition-2.other-set-clusters-order"
 )(other_gap)
 OTHER_SET.replacement("proposition-2.other-set-order", BY_MANY, limit_rate(at_least=0.75))(other_gap)
 OTHER_SET_FEW.replacement("proposition-2.other-set-clusters-order", BY_FEW, limit_rate(at_least=0.75))(other_gap)

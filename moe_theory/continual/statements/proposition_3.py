@@ -43,8 +43,8 @@ def is_terminated(run) -> np.ndarray:
 
 def is_fixed(run) -> np.ndarray:
     """Return which arrivals are past T2, with fixed gates and a set that is not empty (T, B)."""
-    is_past_stage_2 = run.rounds > experiments.stage_rounds(run.params, experiments.T2_POWER)
-    return run.records.terminated & is_past_stage_2[:, None] & (run.records.set_size >= 1)
+    is_past_t2 = run.rounds > experiments.stage_rounds(run.params, experiments.T2_POWER)
+    return run.records.terminated & is_past_t2[:, None] & (run.records.set_size >= 1)
 
 
 def share(happens: np.ndarray) -> np.ndarray:
@@ -85,6 +85,7 @@ def even_share(run) -> np.ndarray:
 
 
 def bounded_share(run) -> np.ndarray:
+    """Return a bound on the leaders' share: in each contested arrival 1/|M_n| plus the set's gap over lambda (B,)."""
     gap = run.records.own_gap.astype(np.float64) / float(run.params.perturbation_scale)
     return share(is_contested(run) * np.minimum(1 / np.maximum(run.records.set_size, 1) + gap, 1))
 

@@ -9,7 +9,8 @@ from moe_theory.continual.statements.setting import statement
 from moe_theory.runs import Run
 from moe_theory.verification.statement import equality
 
-# The texts use g_t, the error of a task independent of w_t, u_n = v_n / |v_n|, and S, the mean projector of a round.
+# The texts in `proposition_4.toml` use g_t, the error of a task independent of w_t, u_n = v_n / |v_n|, and S, the mean
+# projector of a round.
 ALONE = experiments.SINGLE_EXPERT.at(experiments.SINGLE)
 
 FORGETTING = statement("proposition-4-forgetting", module=__name__)
@@ -18,7 +19,8 @@ GENERALIZATION_ERROR = statement("proposition-4-generalization-error", module=__
 
 def single_expert_gaps(run) -> theory.Gaps:
     pools, places = experiments.shared_pools_of(run)
-    return theory.Gaps(*np.transpose([theory.gaps(pool) for pool in pools])[:, places])
+    gaps = np.transpose([theory.gaps(pool) for pool in pools])  # a row for each kind of gap
+    return theory.Gaps(*gaps[:, places])
 
 
 def task_gap(run) -> np.ndarray:

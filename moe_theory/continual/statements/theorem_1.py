@@ -30,7 +30,8 @@ def explored_pairs(run) -> tuple[np.ndarray, np.ndarray]:
     truths = np.moveaxis(run.state.pool.truths, -1, 0).astype(np.float64)
     distances = np.sum((truths[:, :, None] - truths[:, None]) ** 2, axis=-1)
     previous = experiments.previous_tasks(run)[rows]
-    return previous >= 0, distances[np.arange(len(truths)), previous, run.records.task[rows]]
+    has_met = previous >= 0  # elsewhere the distance is of no use
+    return has_met, distances[np.arange(len(truths)), previous, run.records.task[rows]]
 
 
 def random_distance(run) -> np.ndarray:
@@ -106,8 +107,5 @@ FORGETTING.ours("theorem-1.forgetting-expected-costs", interventions.EXPECTED_CO
 
 REDUCED = equality(experiments.final("reduced_error"), margin=0.05, scale=experiments.task_gap)
 GENERALIZATION_ERROR.replacement(
-    "theorem-1.error-reduced",
-    experiments.DRIVE_GRID.over(experiments.DRIVES_MANY),
-    REDUCED,
-    hypotheses=MORE_EXPERTS,
+    "theorem-1.error-reduced", experiments.DRIVE_GRID.over(experiments.DRIVES_MANY), REDUCED, hypotheses=MORE_EXPERTS
 )(experiments.final("generalization_error"))

@@ -19,7 +19,7 @@ GENERALIZATION_ERROR = statement("theorem-2-generalization-error", module=__name
 
 later_forgetting = experiments.metric("forgetting", *ROUNDS)
 later_error = experiments.metric("generalization_error", *ROUNDS)
-below_22 = bound(at_most=experiments.printed_metric("generalization_error", *ROUNDS, form=theory.theorem_2))
+below_22 = bound(at_most=experiments.printed_metric("generalization_error", *ROUNDS, theorem=theory.theorem_2))
 appendix = functools.partial(theory.theorem_2, form="appendix")
 
 EXPLORATION.charitable(
@@ -31,28 +31,28 @@ EXPLORATION.charitable(
 FORGETTING.literal(
     "theorem-2.forgetting",
     BY_ROUNDS,
-    bound(at_most=experiments.printed_metric("forgetting", *ROUNDS, form=theory.theorem_2)),
+    bound(at_most=experiments.printed_metric("forgetting", *ROUNDS, theorem=theory.theorem_2)),
 )(later_forgetting)
 FORGETTING.charitable(
     "theorem-2.forgetting-exponent",
     BY_ROUNDS,
-    bound(at_most=experiments.printed_metric("forgetting", *ROUNDS, form=corrected.theorem_2)),
+    bound(at_most=experiments.printed_metric("forgetting", *ROUNDS, theorem=corrected.theorem_2)),
     instead="theorem-2.forgetting-given-routes",
 )(later_forgetting)
 GENERALIZATION_ERROR.charitable(
     "theorem-2.generalization-error", BY_ROUNDS, below_22, instead="theorem-2.error-given-routes"
 )(later_error)
-for role, ending, runs in (
-    (Role.INTERVENTION, "sorted-gaussian", interventions.BOTH),
+for role, suffix, experiment in (
+    (Role.INTERVENTION, "sorted-gaussian", interventions.SORTED_LATER_GAUSSIAN),
     (Role.SUSPECT, "sorted", interventions.SORTED_LATER),
     (Role.SUSPECT, "gaussian", interventions.GAUSSIAN),
 ):
-    by_rounds = experiments.by_rounds(runs, experiments.FEW, *ROUNDS)
-    GENERALIZATION_ERROR.claim(f"theorem-2.generalization-error-{ending}", by_rounds, below_22, role=role)(later_error)
+    runs = experiments.by_rounds(experiment, experiments.FEW, *ROUNDS)
+    GENERALIZATION_ERROR.claim(f"theorem-2.generalization-error-{suffix}", runs, below_22, role=role)(later_error)
 GENERALIZATION_ERROR.literal(
     "theorem-2.generalization-error-appendix",
     BY_ROUNDS,
-    bound(at_most=experiments.printed_metric("generalization_error", *ROUNDS, form=appendix)),
+    bound(at_most=experiments.printed_metric("generalization_error", *ROUNDS, theorem=appendix)),
 )(later_error)
 for case, id, name, rounds in (
     (EXPLORATION, "theorem-2.exploration-given-routes", "forgetting", EXPLORING),

@@ -19,8 +19,8 @@ DIMS = figure_3_dims(EXPERTS[-1])
 ALL_DELAYS = ("min_transfer_delay", "max_transfer_delay", "min_execution_delay", "max_execution_delay")
 DELAYS: dict[str, dict[str, int]] = {
     "Fig. 3": {},
-    "all d_u": dict.fromkeys(ALL_DELAYS, MAX_DELAY // 2),
-}  # the sum is d_u
+    "all d_u": dict.fromkeys(ALL_DELAYS, MAX_DELAY // 2),  # transfer and execution add up to d_u
+}
 TITLES = {
     "Fig. 3": "(a) delays of Fig. 3, uniform on 0..5 + 1..5",
     "all d_u": f"(b) worst case, every delay $d_u$ = {MAX_DELAY}",
@@ -50,13 +50,13 @@ def compute(setup: plot.Setup) -> xr.Dataset:
         Cell(
             name=_cell_name(law, number),
             system=system(DIMS),
-            params=setup.params(num_experts=number, **delays),
+            params=setup.params(num_experts=number, **overrides),
             num_rounds=length,
             record_every=1,
             observe=observe,
             keep=second_half,  # positions of recorded rounds
         )
-        for (law, delays), number in itertools.product(DELAYS.items(), EXPERTS)
+        for (law, overrides), number in itertools.product(DELAYS.items(), EXPERTS)
     )
 
     def measure(law: str, number: int) -> plot.Values:
@@ -83,7 +83,7 @@ def predict(name: str, num_experts: int) -> float:
         return corrected.unserved(MAX_DELAY, num_tasks, num_experts / num_tasks)
     counts = np.arange(num_experts + 1)  # of specialists, for "unserved_random"
     weights = stats.binom.pmf(counts, num_experts, 1 / num_tasks)
-    chances = [corrected.unserved(MAX_DELAY, num_tasks, int(count)) for count in counts]
+    chances = [corrected.unserved(MAX_DELAY, num_tasks, specialists=int(count)) for count in counts]
     return float(weights @ chances)
 
 
@@ -107,15 +107,15 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     quantile, and with the binomial one.
     """
     experts = data.experts.values
-    titles = [TITLES[name] for name in data.delays.values]
+    titles = [TITLES[law] for law in data.delays.values]
     ends = (0.93 * experts[0], 1.08 * experts[-1])  # with room for marks
     labels = roles.ArtistStyle(xlabel="servers $M$", ylabel="probability at an arrival", sharey=True)
     axes = plot.row(canvas, titles, xscale="log", yscale="log", xlim=ends, ylim=(FLOOR, 1.2), **labels)
-    for panel, delays in zip(axes, data.delays.values, strict=True):
+    for panel, law in zip(axes, data.delays.values, strict=True):
         plot.name_values(panel.xaxis, experts)
         _draw_levels(panel)
         for name, (role, label) in SHARES.items():
-            _draw_share(panel, data.sel(delays=delays), name, role, label)
+            _draw_share(panel, data.sel(delays=law), name, role, label)
         for name, (role, label) in THEORY.items():
             role.plot(panel, experts, data[name], label=label)
     plot.legend(canvas, 3)
@@ -123,14 +123,14 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
 
 def _draw_levels(panel: plot.Axes) -> None:
     roles.REFERENCE.hline(panel, FAILURE)
-    plot.note(panel, rf"$\delta$ = {FAILURE:g}", (0, FAILURE), (3, 2), xycoords=("axes fraction", "data"))
+    plot.note(panel, rf"$\delta$ = {FAILURE:g}", at=(0, FAILURE), shift=(3, 2), xycoords=("axes fraction", "data"))
     for quantile, shift in (("normal", -2), ("binomial", 2)):
         number = theory.experts_needed(MAX_DELAY, DIMS.num_tasks, FAILURE, quantile)
         if not panel.get_xlim()[0] <= number <= panel.get_xlim()[1]:
             continue  # text beyond a panel would shrink the panel
         roles.REFERENCE.vline(panel, number)
         at_top = roles.ArtistStyle(xycoords=("data", "axes fraction"), va="top", color="0.35")
-        plot.note(panel, f"{number}", (number, 1), (shift, 0), **at_top)
+        plot.note(panel, f"{number}", at=(number, 1), shift=(shift, 0), **at_top)
 
 
 def _draw_share(panel: plot.Axes, selection: xr.Dataset, name: str, role: roles.ArtistStyle, label: str) -> None:

@@ -54,11 +54,11 @@ def compute(setup: plot.Setup, policies: Sequence[str] = tuple(POLICIES)) -> xr.
     runs = setup.run(cells)
     first_run = next(iter(runs.values()))  # all runs have the same pools
     pools = experiments.pools_of(first_run)
-    single = np.stack([single_expert_errors(pool, dims, first_run.params, length) for pool in pools])
+    errors_by_load = np.stack([single_expert_errors(pool, dims, first_run.params, length) for pool in pools])
 
     def values_at(policy: str, number: int) -> dict[str, Float[np.ndarray, " R"]]:
         key = experiments.cell_name(number)
-        return _values_of(runs[f"{policy}, {key}"], policy, single, dims, routes=runs[f"routes, {key}"])
+        return _values_of(runs[f"{policy}, {key}"], policy, errors_by_load, dims, routes=runs[f"routes, {key}"])
 
     data = plot.over(values_at, {"round": first_run.rounds}, policy=policies, experts=numbers)
     return data.assign_coords(explored=("experts", explored)).assign_attrs(
@@ -69,7 +69,7 @@ def compute(setup: plot.Setup, policies: Sequence[str] = tuple(POLICIES)) -> xr.
 
 
 def _values_of(
-    run: Run, policy: str, single: Float[np.ndarray, "B L"], dims: Dims, routes: Run
+    run: Run, policy: str, errors_by_load: Float[np.ndarray, "B L"], dims: Dims, routes: Run
 ) -> dict[str, Float[np.ndarray, " R"]]:
     """Return the curves of a panel: the error over replicates, and each theory, which is NaN for other policies."""
     scale = 1 / dims.num_features
@@ -79,7 +79,7 @@ def _values_of(
         samples = {"theorem_1": theorem_1_of(run, dims), "exact": along_routes}
     else:
         loads = experiments.loads_of(run)
-        errors = [corrected.by_loads(by_load, loads[:, index]) for index, by_load in enumerate(single)]
+        errors = [corrected.by_loads(by_load, loads[:, index]) for index, by_load in enumerate(errors_by_load)]
         samples = {"proposition_4": experiments.proposition_4(run, dims), "exact": np.stack(errors, axis=1)}
     theories = {name: np.mean(samples[name], axis=1) * scale if name in samples else missing for name in THEORY}
     return plot.across_replicates(run.records.flushed.astype(np.float64) * scale) | theories
@@ -95,9 +95,10 @@ def theorem_1_of(run: Run, dims: Dims) -> Float[np.ndarray, "R B"]:
     loads = experiments.loads_of(run)
     pool_gaps = experiments.gaps_of(run)
     ratio = theory.overparameterization_ratio(dims.num_features, dims.num_samples)
-    ends = np.minimum(run.rounds, experiments.exploration_rounds(run.params, max_delay=longest_delay(dims)))
-    explored = loads[np.searchsorted(run.rounds, ends, side="right") - 1]
-    return np.asarray(theory.theorem_1(pool_gaps, ratio, loads, explored, loads.sum(axis=-1), pool_gaps.within_gap))
+    explored_rounds = np.minimum(run.rounds, experiments.exploration_rounds(run.params, max_delay=longest_delay(dims)))
+    explored = loads[np.searchsorted(run.rounds, explored_rounds, side="right") - 1]
+    routed = loads.sum(axis=-1)
+    return np.asarray(theory.theorem_1(pool_gaps, ratio, loads, explored, round=routed, floor=pool_gaps.within_gap))
 
 
 def single_expert_errors(pool: Pool, dims: Dims, params: Any, max_load: int) -> Float[np.ndarray, " L"]:
@@ -163,7 +164,7 @@ def _draw_adaptive(panel: plot.Axes, selection: xr.Dataset) -> None:
     rounds = selection["round"].values
     scale = selection.attrs["truth_scale"]
     roles.REFERENCE.hline(panel, scale**2)
-    plot.note(panel, r"$\sigma_0^2$", (rounds[0], scale**2), (3, 2))
+    plot.note(panel, r"$\sigma_0^2$", at=(rounds[0], scale**2), shift=(3, 2))
     plot.curve(panel, rounds, run, label="adaptive: mean", band="10–90 % of replicates", **roles.MEASURED)
     roles.PRINTED.plot(panel, rounds, run.theorem_1, label=LABELS["theory"])
     roles.RIGHT.plot(panel, rounds, run.exact, label=LABELS["exact"])
@@ -177,7 +178,7 @@ def _draw_blind(panel: plot.Axes, selection: xr.Dataset) -> None:
     rounds = selection["round"].values
     scale = selection.attrs["truth_scale"]
     roles.REFERENCE.hline(panel, scale)
-    plot.note(panel, r"$\sigma_0$", (rounds[0], scale), (3, -5))  # below the beginning of Proposition 4
+    plot.note(panel, r"$\sigma_0$", at=(rounds[0], scale), shift=(3, -5))  # below the beginning of Proposition 4
     nearest = selection.sel(policy="nearest")
     panel.fill_between(rounds, nearest.low, nearest.high, **roles.BAND)
     for policy, role in BLIND.items():

@@ -73,7 +73,7 @@ def _values_of(run: Run, num_rounds: int) -> plot.Values:
 def critical_drive(num_experts: int) -> float:
     """Return `corrected.critical_drive` for a gate drive with moves of (s/p)^0.5 |w - w'| in place of E|w|."""
     contraction = math.sqrt(error_contraction(DIMS.num_features, DIMS.num_samples))
-    move = math.sqrt(2 * DIMS.num_samples / DIMS.num_features)
+    move = math.sqrt(2 * DIMS.num_samples / DIMS.num_features)  # |w - w'|^2 is 2 |w|^2 on average
     return corrected.critical_drive(num_experts, contraction, perturbation=0.0) / move
 
 
@@ -84,7 +84,7 @@ def servers_by_line() -> list[tuple[str, float]]:
         for quantile in theory.QUANTILES:
             number = theory.experts_needed(MAX_DELAY, num_tasks, FAILURE, quantile=quantile, rule=rule)
             lines.append((f"{words}, {quantile}", float(number)))
-    return sorted(lines, key=lambda line: line[1])
+    return sorted(lines, key=lambda line: line[1])  # by number
 
 
 @plot.figure(
@@ -133,8 +133,8 @@ def _draw_lines(panel: plot.Axes) -> None:
         LINE.vline(panel, number)
         panel.annotate(
             f"{name}: {number:.0f}",
-            (number, 1),
-            (0, 3 + 10 * index),
+            xy=(number, 1),
+            xytext=(0, 3 + 10 * index),  # one above the other
             xycoords=("data", "axes fraction"),
             textcoords="offset points",
             ha="right",

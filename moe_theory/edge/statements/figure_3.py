@@ -71,7 +71,7 @@ INCREASES = statement("figure-3-offloading-increases", module=__name__)
 EXACT_EARLY = experiments.exact_error_at(100)
 EXACT_AT_END = experiments.exact_error_at(experiments.FIGURE_3_ROUNDS)
 # The paper compares Fig. 3 (b) with sigma_0, and (a) with its square.
-for server, cells in (("nearest", NEAREST.over("num_experts")), ("fastest", FASTEST.over("num_experts"))):
-    EXCEEDS.figure(f"figure-3.{server}-exceeds", cells, bound(at_least=SIGMA_0))(per_coordinate)
-    EXCEEDS.literal(f"figure-3.{server}-exceeds-raw", cells, bound(at_least=SIGMA_0))(final_error)
-    INCREASES.figure(f"figure-3.{server}-increases", cells, ordering(below=EXACT_AT_END))(EXACT_EARLY)
+for policy, selection in (("nearest", NEAREST.over("num_experts")), ("fastest", FASTEST.over("num_experts"))):
+    EXCEEDS.figure(f"figure-3.{policy}-exceeds", selection, bound(at_least=SIGMA_0))(per_coordinate)
+    EXCEEDS.literal(f"figure-3.{policy}-exceeds-raw", selection, bound(at_least=SIGMA_0))(final_error)
+    INCREASES.figure(f"figure-3.{policy}-increases", selection, ordering(below=EXACT_AT_END))(EXACT_EARLY)

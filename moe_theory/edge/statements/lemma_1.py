@@ -28,9 +28,9 @@ class Updates(NamedTuple):
 
 
 def _step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Updates]:
-    arrival = draw(key, DIMS, state.pool, state.positions, params, delays.uniform)
+    arrival = draw(key, DIMS, state.pool, state.positions, params, transfer=delays.uniform)
     after, info = learn(state, arrival, params, dims=DIMS)
-    return after, Updates(arrival.features, arrival.truth, info.expert, info.delay, after.experts)
+    return after, Updates(arrival.features, arrival.truth, expert=info.expert, delay=info.delay, experts=after.experts)
 
 
 UPDATES = Experiment(

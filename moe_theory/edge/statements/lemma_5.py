@@ -45,12 +45,12 @@ def bounded_shortfall(run) -> np.ndarray:
 
 @LEMMA_5_APART.literal("lemma-5.lower", PAIRS, identity(within=TOLERANCE), instead="lemma-5.lower-of-the-smaller")
 def printed_shortfall(run) -> np.ndarray:
-    gap, difference, second = gaps_of_pairs(run)
-    return np.maximum(second * gap - difference, 0).max(axis=(0, 1))
+    gap, difference, probability = gaps_of_pairs(run)
+    return np.maximum(probability * gap - difference, 0).max(axis=(0, 1))
 
 
 @LEMMA_5_APART.replacement("lemma-5.lower-of-the-smaller", PAIRS, identity(within=TOLERANCE))
 def smaller_shortfall(run) -> np.ndarray:
-    gap, difference, second = gaps_of_pairs(run)
-    smaller = np.minimum(second, second.transpose(1, 0, 2))
+    gap, difference, probability = gaps_of_pairs(run)
+    smaller = np.minimum(probability, probability.transpose(1, 0, 2))  # of pi_m' and pi_m
     return np.maximum(smaller * gap - difference, 0).max(axis=(0, 1))

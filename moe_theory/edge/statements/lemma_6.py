@@ -13,7 +13,7 @@ from moe_theory.runs.draws import draws_of
 from moe_theory.verification.statement import limit_probability, limit_rate
 
 QUIETER = dataclasses.replace(experiments.FREE_NOISE, low=experiments.QUIET)
-FREE = [QUIETER if axis is experiments.FREE_NOISE else axis for axis in experiments.FREE]
+FREE = [QUIETER if axis is experiments.FREE_NOISE else axis for axis in experiments.FREE]  # down to `QUIET`
 LEMMA_6 = statement("lemma-6", module=__name__, free=(*FREE, experiments.FREE_SERVERS))
 VANISHES = limit_probability(to=0, margin=0.15)
 

@@ -11,8 +11,8 @@ from moe_theory.verification.region import Size
 from moe_theory.verification.statement import bound, equality
 
 
-def both_errors(run) -> np.ndarray:
-    """Return twice the task gap, which is two errors of task-independent routing (B,)."""
+def twice_task_gap(run) -> np.ndarray:
+    """Return twice the error of task-independent routing (B,)."""
     return 2 * experiments.task_gap(run)
 
 
@@ -21,10 +21,10 @@ SETTLED.cite("theorem-1.given-routes", role="corrected")
 BLOCK = 256  # replicates at a time, because the table of all pairs of tasks is large
 
 
-@SETTLED.charitable("lemma-9.settled", experiments.BY_SCALE, bound(at_most=both_errors, trivial=both_errors))
+@SETTLED.charitable("lemma-9.settled", experiments.BY_SCALE, bound(at_most=twice_task_gap, trivial=twice_task_gap))
 def change_of_error(run) -> np.ndarray:
-    late, earlier = late_errors(run)
-    return np.abs(late - earlier)
+    error_at_end, error_at_t1 = late_errors(run)
+    return np.abs(error_at_end - error_at_t1)
 
 
 def history_sum(run) -> np.ndarray:
@@ -52,12 +52,13 @@ def last_error(run) -> np.ndarray:
 
 
 def history_part(expert: np.ndarray, truth: np.ndarray, dims: Dims = experiments.HISTORY_DIMS) -> np.ndarray:
+    """Return (34) for the replicates of a block, with experts (T, B) and truths (T, p, B)."""
     ratio = overparameterization_ratio(dims.num_features, dims.num_samples)
     is_routed = expert >= 0
     share_expert = (expert[:, None] == expert[None, :]) & is_routed[:, None]
     loads = share_expert.sum(axis=1)
-    successors = np.triu(np.ones(share_expert.shape[:2]), 1)[:, :, None] * share_expert
-    weights = (1 - ratio) * ratio ** successors.sum(axis=1)  # of the l-th of L tasks, which has L - l successors
+    is_successor = np.triu(np.ones(share_expert.shape[:2]), 1)[:, :, None] * share_expert  # 0 or 1
+    weights = (1 - ratio) * ratio ** is_successor.sum(axis=1)  # of the l-th of L tasks, which has L - l successors
     norms = np.sum(truth**2, axis=1)
     by_replicate = truth.transpose(2, 0, 1)
     products = np.moveaxis(np.einsum("bid,bjd->bij", by_replicate, by_replicate, optimize=True), 0, -1)

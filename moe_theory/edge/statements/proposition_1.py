@@ -16,9 +16,10 @@ NUM_TASKS = 10  # N of Fig. 3
 DELTAS = (0.05, 1e-3, 1e-6)
 WINDOWS = tuple(10**power for power in (2, 3, 4, 5))  # d_u
 EXACTLY = identity(within=0.0)
-# Claims on formulas ignore this run.
-BY_DELTA = tuple(f"delta = {delta:g}" for delta in DELTAS)
-COMPUTED = Selection(UPDATES, cells=("M = 4",), labels=BY_DELTA, is_computed=True)
+DELTA_LABELS = tuple(f"delta = {delta:g}" for delta in DELTAS)
+COMPUTED = Selection(
+    UPDATES, cells=("M = 4",), labels=DELTA_LABELS, is_computed=True
+)  # claims on formulas ignore the run
 
 QUANTILE = statement("proposition-1-quantile", module=__name__)
 
@@ -49,9 +50,9 @@ def excess_by(quantile: str, rounding: Callable = float) -> Callable[[Run], np.n
     return excess
 
 
-for ending, rounding in (("", float), ("-rounded-up", np.ceil)):
+for suffix, rounding in (("", float), ("-rounded-up", np.ceil)):
     QUANTILE.literal(
-        f"proposition-1.normal-quantile{ending}", COMPUTED, EXACTLY, instead="proposition-1.binomial-quantile"
+        f"proposition-1.normal-quantile{suffix}", COMPUTED, EXACTLY, instead="proposition-1.binomial-quantile"
     )(excess_by("normal", rounding))
 QUANTILE.replacement("proposition-1.binomial-quantile", COMPUTED, EXACTLY)(excess_by("binomial"))
 

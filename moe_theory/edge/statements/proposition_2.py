@@ -18,7 +18,6 @@ def probabilities_of(run) -> tuple[np.ndarray, np.ndarray]:
 
 
 SAME_SET = statement("proposition-2-same-set", module=__name__, free=(*experiments.FREE, experiments.FREE_SERVERS))
-
 FIRST_ORDER = limit_rate(at_least=1, margin=MARGIN)
 
 
@@ -41,12 +40,12 @@ SETS_APART = limit_rate(at_most=0.5, margin=MARGIN)
 @OTHER_SET.charitable("proposition-2.other-set", BY_SCALE, SETS_APART, instead="equation-33.all-pairs")
 def gap_between_sets(run) -> np.ndarray:
     probabilities, is_own = probabilities_of(run)
-    gaps = [
-        np.max(np.where(is_above, probabilities, -np.inf), axis=0)
-        - np.min(np.where(is_above, np.inf, probabilities), axis=0)
-        for is_above in (is_own, ~is_own)
-    ]
-    return np.maximum(np.maximum(*gaps), 0).max(axis=0)
+    gaps = []  # how far the highest probability inside a set is above the lowest outside, and the reverse
+    for is_above in (is_own, ~is_own):
+        highest = np.max(np.where(is_above, probabilities, -np.inf), axis=0)
+        lowest = np.min(np.where(is_above, np.inf, probabilities), axis=0)
+        gaps.append(highest - lowest)
+    return np.maximum(np.maximum(*gaps), 0).max(axis=0)  # -inf where a set is empty
 
 
 EQUATION_30 = statement("equation-30", module=__name__)

@@ -8,7 +8,6 @@ from moe_theory.edge.statements.setting import statement
 from moe_theory.verification.statement import limit_rate
 
 PROPOSITION_3 = statement("proposition-3", module=__name__)
-
 SECOND_ORDER = limit_rate(at_least=2, margin=MARGIN)
 
 

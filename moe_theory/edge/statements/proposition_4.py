@@ -10,17 +10,17 @@ from moe_theory.edge.statements.setting import statement
 from moe_theory.runs import Run
 from moe_theory.verification.statement import equality
 
-STEADY = 1000  # errors are averaged over the recorded rounds from this one on, because a single round is noisy
+STEADY = 1000  # the first of the rounds over which errors are averaged, because a single round is noisy
 BY_NEAREST = NEAREST.over("num_experts", 10, 50)
 BY_FASTEST = FASTEST.over("num_experts", 10, 50)
 
 
 def steady(run, errors: np.ndarray) -> np.ndarray:
+    """Return the mean of errors over the recorded rounds from `STEADY` on (B,)."""
     return errors[run.rounds >= STEADY].astype(np.float64).mean(axis=0)
 
 
 def observed(run) -> np.ndarray:
-    """Return G once pending tasks are done, averaged over rounds (B,)."""
     return steady(run, run.records.flushed)
 
 
@@ -33,15 +33,15 @@ def exact(run) -> np.ndarray:
 
 
 PROPOSITION_4 = statement("proposition-4", module=__name__)
-for server, cells in (("nearest", BY_NEAREST), ("fastest", BY_FASTEST)):
+for policy, selection in (("nearest", BY_NEAREST), ("fastest", BY_FASTEST)):
     PROPOSITION_4.charitable(
-        f"proposition-4.{server}",
-        cells,
+        f"proposition-4.{policy}",
+        selection,
         equality(predicted_by(theory.proposition_4), margin=0.02),
         hypotheses=["isotropic-features"],
-        instead=f"exact.{server}",
+        instead=f"exact.{policy}",
     )(observed)
-    PROPOSITION_4.replacement(f"exact.{server}", cells, equality(exact, margin=0.02))(observed)
+    PROPOSITION_4.replacement(f"exact.{policy}", selection, equality(exact, margin=0.02))(observed)
 PROPOSITION_4.replacement(
     "proposition-4.nearest-own-task",
     BY_NEAREST,

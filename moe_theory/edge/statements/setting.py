@@ -23,7 +23,7 @@ HOLDS = {
     "alike-signals": lambda dims, run: True,  # by `draw_pool`, also for the signals of a cluster
     "bounded-signals": lambda dims, run: True,  # except where an intervention removes it
     "independent-types": lambda dims, run: True,
-    "small-rate": lambda dims, run: run.params.learning_rate <= 1.01 * run.params.truth_scale**0.5,
+    "small-rate": lambda dims, run: run.params.learning_rate <= 1.01 * run.params.truth_scale**0.5,  # 1 % for rounding
     "few-misrouted": lambda dims, run: misrouted_share(run).mean() <= 0.25,
     "short-delays": lambda dims, run: run.params.max_transfer_delay + run.params.max_execution_delay <= dims.max_delay,
 }

@@ -14,14 +14,12 @@ LEAST_GAIN = 0.05  # our reading of a "significantly" smaller error
 
 
 def below(formula: Callable, floor: Callable, trivial: Callable = experiments.task_gap) -> Criterion:
-    """Return the bound by (23), or its correction, for each replicate's loads. `floor` computes the floor from the
-    pool's gaps, and L_T1 is read from the first record past T1.
-    """
+    """Return the bound by (23), or its correction, for each replicate's loads. `floor` is a function of the gaps."""
 
     def value(run) -> np.ndarray:
         pool_gaps = experiments.gaps_of(run)
         loads = experiments.loads_of(run)
-        explored_loads = loads[experiments.explored_record(run)]
+        explored_loads = loads[experiments.explored_record(run)]  # of the first record from T1 on
         num_routed = run.rounds[-1] - run.state.dropped
         lowest = np.asarray(floor(pool_gaps))
         return np.asarray(formula(pool_gaps, RATIO, loads[-1], explored_loads, round=num_routed, floor=lowest))
@@ -35,19 +33,20 @@ blind_error = experiments.exact_error_at(experiments.FIGURE_3_ROUNDS)
 
 def late_errors(run) -> tuple[np.ndarray, np.ndarray]:
     """Return the mean error of the tasks past T1, with the models at T and with those at T1 (B,)."""
-    t1 = experiments.explored_record(run)
+    at_t1 = experiments.explored_record(run)
     experts = run.records.experts.astype(np.float64)
     residuals = run.records.residuals.astype(np.float64)
     loads = run.records.loads.astype(np.float64)
     squared = run.records.squared_error.astype(np.float64)
-    change = experts[-1] - experts[t1]
+    change = experts[-1] - experts[at_t1]
     squared_change = np.sum(change**2, axis=1)
     # A model that moves by D changes the squared errors of its c tasks by 2 D.u + c |D|^2, where u sums their
     # residuals.
-    early_rise = 2 * np.sum(change * residuals[t1], axis=(0, 1)) + np.sum(loads[t1] * squared_change, axis=0)
-    late_error = squared[-1] - squared[t1] - early_rise
-    late_loads = loads[-1] - loads[t1]
-    late_residuals = residuals[-1] - residuals[t1] - loads[t1][:, None] * change  # with the models at T
+    early_rise = 2 * np.sum(change * residuals[at_t1], axis=(0, 1)) + np.sum(loads[at_t1] * squared_change, axis=0)
+    late_error = squared[-1] - squared[at_t1] - early_rise
+    late_loads = loads[-1] - loads[at_t1]
+    late_residuals = residuals[-1] - residuals[at_t1] - loads[at_t1][:, None] * change  # with the models at T
+    # The late tasks' errors change by this with the models at T1 in place of those at T.
     change_back = -2 * np.sum(change * late_residuals, axis=(0, 1)) + np.sum(late_loads * squared_change, axis=0)
     num_late = late_loads.sum(axis=0)
     return late_error / num_late, (late_error + change_back) / num_late
@@ -57,16 +56,16 @@ ROUTES_MARGIN = 0.01  # share of the expectation, which ignores how routes depen
 
 THEOREM_1 = statement("theorem-1", module=__name__)
 THEOREM_1.charitable(
-    "theorem-1.any-constant", BY_EXPLORED, below(theory.theorem_1, lambda gaps: 2 * gaps.task_gap, blind_error)
+    "theorem-1.any-constant", BY_EXPLORED, below(theory.theorem_1, lambda gaps: 2 * gaps.task_gap, trivial=blind_error)
 )(final_error)
 THEOREM_1.replacement(
     "theorem-1.early-tasks-keep-their-error",
     BY_EXPLORED,
-    below(corrected.theorem_1, lambda gaps: gaps.within_gap),
+    below(corrected.theorem_1, floor=lambda gaps: gaps.within_gap),
     hypotheses=["few-misrouted"],
 )(final_error)
 
-AT_ROUTED = np.array(ROUTED_ROUNDS) - 1
+AT_ROUTED = np.array(ROUTED_ROUNDS) - 1  # rows of records
 THEOREM_1.replacement(
     "theorem-1.given-routes",
     experiments.ROUTED,
@@ -79,7 +78,7 @@ FLOOR.cite("theorem-1.given-routes", role="corrected")
 FLOOR.literal(
     "theorem-1.generalization-error",
     BY_EXPLORED,
-    below(theory.theorem_1, lambda gaps: gaps.within_gap),
+    below(theory.theorem_1, floor=lambda gaps: gaps.within_gap),
     instead="theorem-1.early-tasks-keep-their-error",
 )(final_error)
 GAP_INSIDE = limit_rate(at_least=4, margin=experiments.MARGIN)
@@ -93,8 +92,8 @@ def excess(run) -> np.ndarray:
     explored_loads = loads[experiments.explored_record(run)]
     num_routed = run.records.loads[-1].sum(axis=0)
     ratio = theory.overparameterization_ratio(experiments.LIMIT.dims.num_features, experiments.LIMIT.dims.num_samples)
-    faded = theory.theorem_1(experiments.gaps_of(run), ratio, loads[-1], explored_loads, round=num_routed)
-    return run.records.squared_error[-1] / num_routed - np.asarray(faded)
+    without_floor = theory.theorem_1(experiments.gaps_of(run), ratio, loads[-1], explored_loads, round=num_routed)
+    return run.records.squared_error[-1] / num_routed - np.asarray(without_floor)
 
 
 THEOREM_1_LIMIT = statement("theorem-1-limit", module=__name__)
