@@ -18,7 +18,7 @@ from moe_theory.verification.statement import statement as declare
 
 SETTLED = experiments.ONCE_SETTLED.over([TWICE, AS_MANY])
 TRADING = experiments.TRADING.over({f"sigma_0 = {scale:g}": scale for scale in SCALES})
-SMALL = 1e-9  # bound on numbers that are 0 up to rounding
+SMALL = 1e-9  # numbers below this are 0 up to rounding
 FREE = (experiments.FREE_SCALE, experiments.FREE_TASKS, experiments.FREE_FEATURES, experiments.FREE_SHARE)
 
 HOLDS = {
