@@ -50,7 +50,7 @@ BOUNDS = {  # with the class's d_N, with d_N = 1 where it is 0, and the correcte
     "repaired": (roles.RIGHT, "what holds"),
 }
 LEAST_PADDED = 65536  # samples of B's arrays, at least, so that B's smaller cases share one program
-COORDINATES = 2  # B's router sees an input's own coordinate and a constant
+COORDINATES = 2  # that B's router sees: an input's own coordinate and a constant
 CROSSING = roles.PRINTED_MARK(marker="o", markersize=6, markeredgewidth=1.3, zorder=5)
 
 

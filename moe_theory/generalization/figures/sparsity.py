@@ -97,10 +97,10 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     axes = plot.row(canvas, titles, xlabel="active experts $k$", ylabel="bound on the generalization error")
     for panel, num_experts in zip(axes, data.experts.values, strict=True):
         selection = data.sel(experts=num_experts, active=slice(1, int(num_experts)))
-        panel.set_ylim(0, 1.06 * float(selection[list(CURVES)].to_array().max()))
+        panel.set_ylim(0, 1.06 * float(selection[list(CURVES)].to_array().max()))  # room for markers
         panel.set_xticks([1, *(num_experts * share // 4 for share in (1, 2, 3, 4))])
         is_smaller = selection.natarajan.values < float(selection.natarajan.max())
-        for part, looks in ((selection, CURVES), (selection.isel(active=is_smaller), AT_EACH_K)):
-            for name, (role, label) in looks.items():
+        for part, styles in ((selection, CURVES), (selection.isel(active=is_smaller), AT_EACH_K)):
+            for name, (role, label) in styles.items():
                 panel.plot(part.active, part[name], clip_on=False, **role, label=label)
     plot.legend(canvas, 5)
