@@ -18,7 +18,7 @@ from typing import NamedTuple
 from benchmarks.contenders import timed
 
 ROOT = Path(__file__).parents[1]
-AGAIN = 5
+AGAIN = 5  # calls after the first
 BATCHES = (1, 64, 1024, 8192, 65_536)
 COMMANDS = {
     "import": ("-c", "import moe_theory"),
@@ -38,7 +38,6 @@ class Row(NamedTuple):
 
 
 def main() -> None:
-    """Print the rows."""
     for row in (*calls(), *commands()):
         print(f"{row.name:44} {row.first:8.3f} s, again {row.again:8.4f} s", flush=True)
 
@@ -46,22 +45,21 @@ def main() -> None:
 def calls() -> list[Row]:
     """The rows of calls, from a new process."""
     command = [sys.executable, "-m", "benchmarks.calls", "--in-here"]
-    done = subprocess.run(command, stdout=subprocess.PIPE, check=True, cwd=ROOT)
-    return [Row(*row) for row in json.loads(done.stdout)]
+    process = subprocess.run(command, stdout=subprocess.PIPE, check=True, cwd=ROOT)
+    return [Row(*row) for row in json.loads(process.stdout)]
 
 
 def commands() -> Iterator[Row]:
-    """The rows of commands."""
     for name, words in COMMANDS.items():
         with tempfile.TemporaryDirectory() as scratch:
             environment = os.environ | {"XDG_CACHE_HOME": scratch, "PYTHONPATH": str(ROOT)}
 
             def run(name=name, words=words, environment=environment, scratch=scratch) -> None:
-                done = subprocess.run([sys.executable, *words], env=environment, cwd=scratch, capture_output=True)
-                if done.returncode:
-                    raise SystemExit(f"{name}: {done.stderr.decode()}")
+                process = subprocess.run([sys.executable, *words], env=environment, cwd=scratch, capture_output=True)
+                if process.returncode:
+                    raise SystemExit(f"{name}: {process.stderr.decode()}")
 
-            yield Row(name, timed(run), timed(run))
+            yield Row(name, first=timed(run), again=timed(run))  # in this order
 
 
 def in_here() -> Iterator[Row]:
@@ -71,10 +69,14 @@ def in_here() -> Iterator[Row]:
     import moe_theory as mt
     from moe_theory import continual, edge
 
+    key = mt.root_key(0)
+
     def row(name, system, replicates, params, num_rounds, record_every):
-        arguments = system, mt.root_key(0), replicates, params, num_rounds, record_every
-        first, *again = (timed(lambda: jax.block_until_ready(mt.simulate_batch(*arguments))) for _ in range(AGAIN + 1))
-        return Row(name, first, min(again))
+        def call():
+            jax.block_until_ready(mt.simulate_batch(system, key, replicates, params, num_rounds, record_every))
+
+        first = timed(call)
+        return Row(name, first, min(timed(call) for _ in range(AGAIN)))
 
     dims = edge.Dims(max_experts=6, num_tasks=3, num_features=8, num_samples=4, max_delay=10)
     params = edge.reading("orthogonal-signal").params(num_experts=6)
@@ -86,13 +88,14 @@ def in_here() -> Iterator[Row]:
     yield row("of 200 replicates", system, 200, params, 200, 100)
     yield row("under other parameters", system, 64, params._replace(learning_rate=0.4), 200, 100)
     yield row("recorded every 50 rounds", system, 64, params, 200, 50)
-    paper, own = continual.system(continual.Dims(10, 6, 10, 6)), continual.Params(num_experts=10)
+    paper = continual.system(continual.Dims(max_experts=10, num_tasks=6, num_features=10, num_samples=6))
+    params = continual.Params(num_experts=10)
     for batch in BATCHES:
-        yield row(f"continual, {batch:,} replicates, 256 rounds", paper, batch, own, 256, 256)
+        yield row(f"continual, {batch:,} replicates, 256 rounds", paper, batch, params, 256, 256)
     many = continual.system(continual.Dims(max_experts=10, num_tasks=128, num_features=128, num_samples=6))
-    yield row("continual, 64 replicates, N = d = 128", many, 64, own, 256, 256)
+    yield row("continual, 64 replicates, N = d = 128", many, 64, params, 256, 256)
     wide = continual.system(continual.Dims(max_experts=10, num_tasks=6, num_features=128, num_samples=76))
-    yield row("continual, 64 replicates, d = 128, s = 76", wide, 64, own, 16, 16)
+    yield row("continual, 64 replicates, d = 128, s = 76", wide, 64, params, 16, 16)
 
 
 if __name__ == "__main__":

@@ -26,26 +26,28 @@ Run = Callable[[], np.ndarray]  # runs all rounds, random draws included, and wa
 PASSES = 5
 SYSTEMS = ("continual", "edge")
 SIZES = ("num_tasks", "num_features", "num_samples")
-BATCHES = (64, 256)  # of the comparison with peers
+BATCHES = (64, 256)  # replicates, in the comparison with peers
 GRID = {"num_experts": (5, 20, 80), "num_features": (10, 50, 200), "batch": (64, 256, 1024)}
 SCALED = {"M": "num_experts", "N": "num_tasks", "d": "num_features", "s": "num_samples", "T": "num_rounds"}
-DOUBLINGS = 5  # points of an axis of the scaling
+DOUBLINGS = 5  # sizes on an axis of the scaling, each twice the one before
 ENGINE = "moe_theory"
-# What a system is timed under, where that is not its first reading with M = 10 and no further sizes.
+# Systems that are not timed in their first reading, with M = 10 or without further sizes.
 READINGS = {"edge": "orthogonal-signal"}
 EXPERTS = {"edge": 50}
 FURTHER_SIZES = {"edge": {"max_delay": 10}}  # d_u of Fig. 3
 
-_NANOSECONDS, _SECONDS = 0.35, 0.15  # of an operation on one core, and of a call, about
-# Where doubling starts from other sizes: s must stay below d, and N orthogonal signals need d to be at least N and a
-# program that grows with N^2; the arrays of a batch should stay in the cache.
+_NANOSECONDS = 0.35  # of an operation on one core, about
+_SECONDS = 0.15  # of a call, about
+# Axes on which doubling starts from other sizes. s must stay below d. N orthogonal signals need d >= N, and a program
+# that grows with N^2. The arrays of a batch should stay in the cache.
 _ROOM = {
     "N": {"num_tasks": 2},
     "d": {"num_features": 16},
     "s": {"num_samples": 2, "num_features": 48},
     "T": {"num_rounds": 128},
 }
-_MOST_ROUNDS, _FEWEST_REPLICATES = 4096, 64  # narrower batches cost as much as this
+_MOST_ROUNDS = 4096
+_FEWEST_REPLICATES = 64  # a narrower batch costs as much as one of this width
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,8 +71,8 @@ class Contender(NamedTuple):
     module: str
     systems: tuple[str, ...]  # what it can run
     requires: str | None = None  # a module that must be importable
-    requires_program: str | None = None  # one that must be on the path
-    one_by_one: bool = False  # one replicate after another: a replicate-round costs the same in every batch
+    requires_program: str | None = None  # a program that must be on the path
+    one_by_one: bool = False  # runs one replicate after another, so a replicate-round costs the same in every batch
 
 
 PEERS = {
@@ -93,10 +95,10 @@ class Case:
     contender: str
     setting: Setting
     is_automatic: bool = False  # whether the batch is what sweeps would choose
-    beside: int = 0  # the batch of the peers that it stands beside, where that is another one
+    beside: int = 0  # batch of the peers in whose table it stands, 0 for its own batch
 
     def skipped(self, num_threads: int) -> str:
-        """Why it cannot run here; nothing where it can."""
+        """Return the reason why it cannot run here, empty if it can."""
         if self.contender in PEERS:
             peer = PEERS[self.contender]
             if peer.requires and importlib.util.find_spec(peer.requires) is None:
@@ -118,7 +120,6 @@ class Case:
 
     @property
     def module(self) -> Any:
-        """The module of a peer."""
         name = "textbook_edge" if self.setting.system == "edge" else PEERS[self.contender].module
         return importlib.import_module(f"benchmarks.peers.{name}")
 
@@ -135,21 +136,25 @@ def prepare_engine(setting: Setting, num_threads: int = 1) -> Run:
     system, params = system_of(setting)
     observe = kind.observe(tuple(dict.fromkeys((*kind.default_observables, "generalization_error"))))
     cell = Cell(ENGINE, system, params, setting.num_rounds, setting.num_rounds, observe)
-    parts = [chunk_of(cell, index, num_threads * setting.batch, setting.batch) for index in range(num_threads)]
+    chunks = [chunk_of(cell, index, num_threads * setting.batch, setting.batch) for index in range(num_threads)]
 
-    def compute(part: Any) -> np.ndarray:
+    def compute(chunk: Any) -> np.ndarray:
         with jax.enable_x64(setting.precision == "float64"):
-            return compute_chunk(part, setting.seed)[1]["generalization_error"][-1]
+            _, records = compute_chunk(chunk, setting.seed)
+        return records["generalization_error"][-1]
 
     if num_threads == 1:
-        return lambda: compute(parts[0])
-    pool, compiled = ThreadPoolExecutor(num_threads), []
+        return lambda: compute(chunks[0])
+    pool = ThreadPoolExecutor(num_threads)
+    is_compiled = False
 
     def run() -> np.ndarray:
-        # The first chunk of all alone: threads would compile the same program twice.
-        first = [] if compiled else [compute(parts[0])]
-        compiled.append(True)
-        return np.concatenate([*first, *pool.map(compute, parts[len(first) :])])
+        nonlocal is_compiled
+        alone = []
+        if not is_compiled:  # the first chunk runs alone, because threads would compile the same program twice
+            alone = [compute(chunks[0])]
+        is_compiled = True
+        return np.concatenate([*alone, *pool.map(compute, chunks[len(alone) :])])
 
     return run
 
@@ -164,7 +169,7 @@ def system_of(setting: Setting) -> tuple[System, Params]:
 
 
 def bytes_of_state(setting: Setting) -> int:
-    """Bytes of one replicate's state."""
+    """Return the bytes of one replicate's state."""
     with jax.enable_x64(setting.precision == "float64"):
         return bytes_of(check_system(*system_of(setting)))
 
@@ -178,14 +183,16 @@ def operations(setting: Setting) -> float:
     with M, N and d at most linearly and with s at most quadratically, in each case once its term outweighs the others,
     and does not depend on T.
     """
-    m, n, d, s = setting.num_experts, setting.num_tasks, setting.num_features, setting.num_samples
-    return 3 * m * d + 2 * n * d + d * s**2 + 10 * (d * s + m)
+    d = setting.num_features
+    s = setting.num_samples
+    scored = 3 * setting.num_experts + 2 * setting.num_tasks  # rows of length d
+    return d * scored + d * s**2 + 10 * (d * s + setting.num_experts)
 
 
 def with_rounds(setting: Setting) -> Setting:
-    """The setting with so many rounds that a call of the engine takes some tenths of a second."""
-    seconds = 1e-9 * _NANOSECONDS * operations(setting) * max(setting.batch, _FEWEST_REPLICATES)
-    blocks = round(_SECONDS / (seconds * ROUNDS_AHEAD))
+    """Return the setting with so many rounds that a call of the engine takes about `_SECONDS`."""
+    seconds_a_round = 1e-9 * _NANOSECONDS * operations(setting) * max(setting.batch, _FEWEST_REPLICATES)
+    blocks = round(_SECONDS / (seconds_a_round * ROUNDS_AHEAD))
     return dataclasses.replace(setting, num_rounds=min(max(blocks, 1) * ROUNDS_AHEAD, _MOST_ROUNDS))
 
 
@@ -204,10 +211,11 @@ def cases() -> Iterator[Case]:
             setting = paper_setting(system, batch)
             names = [ENGINE, *(name for name, peer in PEERS.items() if system in peer.systems)]
             yield from (Case("peers", name, setting) for name in names)
-            chosen = automatic("peers", setting)
-            if chosen.setting.batch != batch:
-                yield dataclasses.replace(chosen, beside=batch)
-        yield from (Case("precision", ENGINE, paper_setting(system, 64, each)) for each in ("float32", "float64"))
+            automatic_case = automatic("peers", setting)
+            if automatic_case.setting.batch != batch:
+                yield dataclasses.replace(automatic_case, beside=batch)
+        for precision in ("float32", "float64"):
+            yield Case("precision", ENGINE, paper_setting(system, 64, precision))
         yield from _grid(system)
         for axis in SCALED:
             yield from _scaling(system, axis)
@@ -222,16 +230,18 @@ def automatic(part: str, setting: Setting) -> Case:
 def _grid(system: str) -> Iterator[Case]:
     sizes = {name: sweepable(system).default_dims[name] for name in SIZES}
     for experts, features in itertools.product(GRID["num_experts"], GRID["num_features"]):
-        # The papers have s = 0.6 d at d = 10: a small d asks for fewer samples.
-        fitting = {"num_features": features, "num_samples": min(sizes["num_samples"], 3 * features // 5)}
-        base = Setting(system, experts, **(sizes | fitting), batch=1, num_rounds=0)
+        sizes["num_features"] = features
+        # The papers have s = 0.6 d at d = 10. A small d has room for fewer samples.
+        sizes["num_samples"] = min(sweepable(system).default_dims["num_samples"], 3 * features // 5)
+        base = Setting(system, experts, **sizes, batch=1, num_rounds=0)
         for batch in GRID["batch"]:
             yield Case("grid", ENGINE, with_rounds(dataclasses.replace(base, batch=batch)))
         yield automatic("grid", base)
 
 
 def _scaling(system: str, axis: str) -> Iterator[Case]:
-    base = with_rounds(Setting(system, 8, 8, 32, 4, batch=32, num_rounds=0))
+    base = Setting(system, num_experts=8, num_tasks=8, num_features=32, num_samples=4, batch=32, num_rounds=0)
+    base = with_rounds(base)
     base = dataclasses.replace(base, **_ROOM.get(axis, {}))
     name = SCALED[axis]
     for doubling in range(DOUBLINGS):
@@ -240,24 +250,28 @@ def _scaling(system: str, axis: str) -> Iterator[Case]:
 
 
 def interleaved(runs: Sequence[Callable[[], object]], passes: int = PASSES, seconds: float = 0.2) -> np.ndarray:
-    """Seconds of one call of each run in each pass (passes, runs), in turn: a slow spell of the machine meets all.
+    """Return the seconds of one call of each run in each pass (passes, runs).
 
-    A run is called as often in a pass as fills `seconds`, after one call that is not counted; every other pass goes
-    backwards.
+    Runs take turns, so that a slow spell of the machine meets all, and every other pass goes backwards. In a pass a run
+    is called as often as fills `seconds`.
     """
-    calls = [max(1, math.ceil(seconds / timed(run))) for run in runs if timed(run) >= 0]
-    taken = np.zeros((passes, len(runs)))
+    calls = []
+    for run in runs:
+        run()  # compiles, and is not counted
+        calls.append(max(1, math.ceil(seconds / timed(run))))
+    durations = np.zeros((passes, len(runs)))
     for number in range(passes):
-        for place in range(len(runs))[:: -1 if number % 2 else 1]:
-            began = time.perf_counter()
+        places = range(len(runs))
+        for place in reversed(places) if number % 2 else places:
+            start = time.perf_counter()
             for _ in range(calls[place]):
                 runs[place]()
-            taken[number, place] = (time.perf_counter() - began) / calls[place]
-    return taken
+            durations[number, place] = (time.perf_counter() - start) / calls[place]
+    return durations
 
 
 def timed(run: Callable[[], object]) -> float:
-    """Seconds of one call."""
-    began = time.perf_counter()
+    """Return the seconds of one call."""
+    start = time.perf_counter()
     run()
-    return time.perf_counter() - began
+    return time.perf_counter() - start

@@ -19,7 +19,8 @@ from moe_theory import continual
 from moe_theory.continual.algorithm import balance_cost
 from moe_theory.core import gating
 
-RUNS, REPLAYS = 1024, 8
+RUNS = 1024
+REPLAYS = 8  # of a run's route, with features drawn anew
 SETTINGS = {
     "two samples, signals that are the truths": (continual.Dims(12, 6, 10, 2), 150, {"signal_scale": 1.0}),
     "Fig. 2's sizes": (continual.Dims(10, 6, 10, 6), 100, {}),
@@ -52,20 +53,20 @@ def log_chance(
     num_experts: int,
 ) -> Float[Array, ""]:
     """The log chance of a route, given what its moves cost: h + r is largest at the expert that was chosen."""
-    others = jnp.arange(num_experts)
+    indices = jnp.arange(num_experts)
 
-    def step(carry: tuple[Array, ...], given: tuple[Array, ...]) -> tuple[tuple[Array, ...], Array]:
+    def step(carry: tuple[Array, ...], move: tuple[Array, ...]) -> tuple[tuple[Array, ...], Array]:
         gates, visits, time = carry
-        expert, gate_input, cost, is_fixed = given
+        expert, gate_input, cost, is_fixed = move
         outputs = gates @ gate_input
         ahead = jnp.clip(NODES[:, None] + (outputs[expert] - outputs)[None, :] / params.perturbation_scale, 0, 1)
-        chance = jnp.sum(WEIGHTS * jnp.prod(jnp.where(others == expert, 1, ahead), axis=1))
-        visits = visits + (others == expert)
-        charged = jnp.where(others == expert, cost + balance_cost(visits, time, params), 0)
+        chance = jnp.sum(WEIGHTS * jnp.prod(jnp.where(indices == expert, 1, ahead), axis=1))
+        visits = visits + (indices == expert)
+        charged = jnp.where(indices == expert, cost + balance_cost(visits, time, params), 0)
         moved = gates - params.learning_rate * gating.gate_gradient(jax.nn.softmax(outputs), gate_input, charged)
         return (jnp.where(is_fixed, gates, moved), visits, time + 1), jnp.log(jnp.maximum(chance, 1e-12))
 
-    start = jnp.zeros((len(others), inputs.shape[1])), jnp.zeros(len(others)), jnp.ones(())
+    start = jnp.zeros((num_experts, inputs.shape[1])), jnp.zeros(num_experts), jnp.ones(())
     return jnp.sum(jax.lax.scan(step, start, (experts, inputs, costs, fixed))[1])
 
 
@@ -91,32 +92,30 @@ def replay(dims: Any, pool: Any, tasks: Int[Array, " T"], experts: Int[Array, " 
 def terms(dims: Any, params: Any, num_rounds: int, keys: Key[Array, " B"]) -> tuple[Array, ...]:
     """Of each run F_T, what is expected of it, the first-order term, and the log chance's change."""
 
-    def of(key: Key[Array, ""]) -> tuple[Array, ...]:
+    def terms_of_run(key: Key[Array, ""]) -> tuple[Array, ...]:
         run_key, replay_key = jax.random.split(key)
         pool, (tasks, experts, inputs, costs, fixed, forgetting) = run(dims, params, num_rounds, run_key)
         score = jax.grad(log_chance)(costs, experts, inputs, fixed, params, dims.max_experts)
-        moves, found = jax.vmap(functools.partial(replay, dims, pool, tasks, experts))(
-            jax.random.split(replay_key, REPLAYS)
-        )
-        covariance = (moves - moves.mean(axis=0)).T @ (found - found.mean()) / (REPLAYS - 1)
-        return forgetting, found.mean(), score @ covariance, score @ (costs - moves.mean(axis=0))
+        replay_route = functools.partial(replay, dims, pool, tasks, experts)
+        moves, replayed = jax.vmap(replay_route)(jax.random.split(replay_key, REPLAYS))
+        covariance = (moves - moves.mean(axis=0)).T @ (replayed - replayed.mean()) / (REPLAYS - 1)
+        return forgetting, replayed.mean(), score @ covariance, score @ (costs - moves.mean(axis=0))
 
-    return jax.lax.map(of, keys, batch_size=64)
+    return jax.lax.map(terms_of_run, keys, batch_size=64)
 
 
 def main() -> None:
-    """Print a line for each setting."""
     jax.config.update("jax_enable_x64", True)
     for name, (dims, num_rounds, choices) in SETTINGS.items():
         params = continual.Params(num_experts=dims.max_experts, num_clusters=dims.num_tasks, **choices)
-        found = map(np.asarray, terms(dims, params, num_rounds, jax.random.split(jax.random.key(0), RUNS)))
-        forgetting, expected, first, change = found
-        unit = expected.mean() / 100
-        shown = [
-            f"{label} {part.mean() / unit:.2f} ± {part.std() / RUNS**0.5 / unit:.2f} %"
-            for label, part in (("off by", forgetting - expected), ("first order", first))
+        keys = jax.random.split(jax.random.key(0), RUNS)
+        forgetting, expected, first_order, change = map(np.asarray, terms(dims, params, num_rounds, keys))
+        percent = expected.mean() / 100
+        words = [
+            f"{label} {part.mean() / percent:.2f} ± {part.std() / RUNS**0.5 / percent:.2f} %"
+            for label, part in (("off by", forgetting - expected), ("first order", first_order))
         ]
-        print(f"{name}: {', '.join(shown)}; log chance moved by {np.median(np.abs(change)):.2g}")
+        print(f"{name}: {', '.join(words)}; log chance moved by {np.median(np.abs(change)):.2g}")
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ ENOUGH = 5  # seconds of runs after which no other is begun
 
 class Timed(NamedTuple):
     compiling: float  # seconds
-    step: float
+    step: float  # seconds
 
 
 def step(network, weights, images):
@@ -55,25 +55,27 @@ def program(network, is_loop, num_experts):
 
 
 def times(make, shape, batch, is_loop, num_experts=1) -> list[Timed]:
-    """Of both ways, by turns."""
+    """Time both ways by turns."""
     images = jax.random.normal(jax.random.key(1), (batch, *shape))
-    compiled, compiling, steps = [], [], [[], []]
+    compiled = []  # program and weights, by way
+    compiling = []  # seconds, by way
+    steps = [[], []]  # seconds of each run, by way
     for way in WAYS:
         network = make(way)
         weights = networks.stacked(network, jax.random.key(0), num_experts, shape, 1)
         if num_experts == 1:
             weights = networks.expert(weights, jnp.int32(0))
         lowered = program(network, is_loop, num_experts).lower(weights, images, STEPS)
-        began = time.perf_counter()
+        start = time.perf_counter()
         compiled.append((lowered.compile(), weights))
-        compiling.append(time.perf_counter() - began)
+        compiling.append(time.perf_counter() - start)
     first = time.perf_counter()
     while not steps[0] or (time.perf_counter() - first < ENOUGH and len(steps[0]) < 20):
         for number, (run, weights) in enumerate(compiled):
-            began = time.perf_counter()
+            start = time.perf_counter()
             jax.block_until_ready(run(weights, images, STEPS))
-            steps[number].append((time.perf_counter() - began) / (STEPS if is_loop else 1))
-    return [Timed(seconds, min(own)) for seconds, own in zip(compiling, steps, strict=True)]
+            steps[number].append((time.perf_counter() - start) / (STEPS if is_loop else 1))
+    return [Timed(seconds, min(of_way)) for seconds, of_way in zip(compiling, steps, strict=True)]
 
 
 def line(name, patches, xla):

@@ -51,7 +51,9 @@ def cast(stream: Any, dtype: Any) -> Any:
 def slopes_and_routes(stream: Any, params: continual.Params, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return the slope of each replicate and its routes."""
     with jax.enable_x64(dtype == np.float64):
-        slope = jax.jit(jax.vmap(jax.grad(lambda rate, one: gate_output(rate, one, params), has_aux=True), (None, 0)))
+        slope = jax.jit(
+            jax.vmap(jax.grad(lambda rate, stream: gate_output(rate, stream, params), has_aux=True), (None, 0))
+        )
         slopes, routes = slope(dtype(RATE), cast(stream, dtype))
     return np.asarray(slopes), np.asarray(routes)
 

@@ -8,6 +8,7 @@ five T from 500 to 50,000; its interval is Student's, over worlds.
 """
 
 import dataclasses
+import math
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
@@ -18,11 +19,14 @@ from moe_theory.merging import policies, rewards
 from moe_theory.merging.experiments import DIMS
 from moe_theory.merging.params import Params
 from moe_theory.merging.system import system
-from moe_theory.runs import run_cells
+from moe_theory.runs import Run, run_cells
 from moe_theory.runs.cells import Cell
 from moe_theory.verification import intervals
 
-SLOTS, WORLDS, SEED, ERROR = 50_000, 16, 1, 0.05
+SLOTS = 50_000
+WORLDS = 16
+SEED = 1
+ERROR = 0.05  # of the intervals
 PLACES = np.round(500 * 10 ** np.arange(0, 2.1, 0.5)).astype(int)  # T
 LONGEST = dataclasses.replace(DIMS, max_rounds=SLOTS, max_leaves=512)
 
@@ -31,24 +35,27 @@ def exponents(policy: str, worlds: int) -> tuple[np.ndarray, int]:
     """The exponent of each world, and splits that the tree had no room for."""
     observe = fields("info.pick.left_out", regret="state.regret")
     cell = Cell(policy, system(LONGEST, rewards.SHARES, policy), Params(), SLOTS, 1, observe, None, keeps_state=False)
-    half = -(-worlds // 2)
+    half = math.ceil(worlds / 2)
+
+    def run_half(first: int) -> Run:
+        return run_cells([cell], half, first=first, seed=SEED)[policy]
+
     with ThreadPoolExecutor(2) as pool:
-        runs = [*pool.map(lambda first: run_cells([cell], half, first=first, seed=SEED)[policy], (0, half))]
+        runs = list(pool.map(run_half, (0, half)))
     regret = np.concatenate([np.asarray(run.records.regret, np.float64)[PLACES - 1] for run in runs], axis=1)
     left_out = max(int(np.max(run.records.left_out)) for run in runs)
     return np.polyfit(np.log(PLACES), np.log(regret), 1)[0], left_out
 
 
 def main() -> None:
-    """Print each policy's exponent as it is done."""
     worlds = int(sys.argv[1]) if sys.argv[1:] else WORLDS
     for policy in (policies.BEST_EXPERT, policies.TANBR):
-        found, left_out = exponents(policy, worlds)
-        mean, error = intervals.mean_and_error(found[:, None])
-        half = intervals.student_tail(ERROR / 2, len(found) - 1) * error[0]
+        slopes, left_out = exponents(policy, worlds)
+        mean, error = intervals.mean_and_error(slopes[:, None])
+        half_width = intervals.student_tail(ERROR / 2, len(slopes) - 1) * error[0]
         print(
-            f"{policy}: exponent {mean[0]:.3f} ± {half:.3f} ({1 - ERROR:.0%}), from {found.min():.2f} to "
-            f"{found.max():.2f} in {len(found)} worlds, {left_out} splits left out",
+            f"{policy}: exponent {mean[0]:.3f} ± {half_width:.3f} ({1 - ERROR:.0%}), from {slopes.min():.2f} to "
+            f"{slopes.max():.2f} in {len(slopes)} worlds, {left_out} splits left out",
             flush=True,
         )
 

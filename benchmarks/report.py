@@ -21,7 +21,7 @@ from moe_theory.plot.style import PAGE_WIDTH, render_as
 CORES = {"one": "one pinned core", "all": "all cores"}
 AXES = {"M": "experts $M$", "N": "tasks $N$", "d": "features $d$", "s": "samples $s$", "T": "rounds $T$"}
 EXPECTED_SLOPES = {"M": 1, "N": 1, "d": 1, "s": 2, "T": 0}  # log cost over log size, far out: `contenders.operations`
-FITTED = 3  # points of a scaling, the last ones, that its slope is taken from
+FITTED = 3  # a slope is fitted to so many points, those of the largest sizes
 MARKERS = "osD^"
 COLORS = ("C0", "C2", "C3")
 COST = "ns a replicate-round"
@@ -32,10 +32,9 @@ class Record:
     """Measurements, with their machine."""
 
     machine: str  # a sentence
-    entries: list[dict[str, Any]]  # the benchmarks' `extra_info`
+    entries: list[dict[str, Any]]  # each is a benchmark's `extra_info`
 
     def part(self, name: str) -> list[dict[str, Any]]:
-        """The entries of a part."""
         return [entry for entry in self.entries if entry["part"] == name]
 
     def groups(self, part: str, key: Callable[[dict], tuple]) -> dict[tuple, list[dict]]:
@@ -51,33 +50,39 @@ class Record:
 
     def scaling(self, system: str, axis: str) -> list[tuple[float, float]]:
         """Size and cost against one size alone, on one core."""
-        found = [entry for entry in self.part(f"scaling {axis}") if entry["setting"]["system"] == system]
-        return sorted((entry["setting"][SCALED[axis]], cost(entry)) for entry in found if entry["cores"] == "one")
+        entries = [entry for entry in self.part(f"scaling {axis}") if _system_and_cores(entry) == (system, "one")]
+        return sorted((entry["setting"][SCALED[axis]], cost(entry)) for entry in entries)
 
 
 def read(paths: Iterable[Path]) -> Record:
     """The record in pytest-benchmark's files, or in one that `write` wrote."""
-    machines, entries = [], []
+    machines = []
+    entries = []
     for path in paths:
         document = json.loads(path.read_text(encoding="utf-8"))
-        if "entries" in document:
-            machines, entries = [document["machine"]], document["entries"]
+        if "entries" in document:  # `write` wrote it. It replaces what was read before
+            machines = [document["machine"]]
+            entries = document["entries"]
             continue
-        cpu, commit = document["machine_info"]["cpu"], document["commit_info"]
+        cpu = document["machine_info"]["cpu"]["brand_raw"]
+        commit = document["commit_info"]
         changed = "+" if commit.get("dirty") else ""
-        machines.append(f"{document['datetime'][:10]}, {cpu['brand_raw']}, commit {commit['id'][:7]}{changed}")
-        entries += [each["extra_info"] for each in document["benchmarks"] if "part" in each["extra_info"]]
+        machines.append(f"{document['datetime'][:10]}, {cpu}, commit {commit['id'][:7]}{changed}")
+        infos = [benchmark["extra_info"] for benchmark in document["benchmarks"]]
+        entries += [info for info in infos if "part" in info]
     return Record("; ".join(dict.fromkeys(machines)), entries)
 
 
 def write(record: Record, folder: Path) -> None:
     """Write all tables and figures, and the record."""
     folder.mkdir(parents=True, exist_ok=True)
-    tables = [peer_tables(record), precision_table(record), grid_tables(record), scaling_table(record)]
-    tables += filter(None, [compiling_table(record), calls_table(record), accelerator_table(record)])
+    peers = [peer_tables(record), precision_table(record)]
+    others = [scaling_table(record)]
+    others += filter(None, [compiling_table(record), calls_table(record), accelerator_table(record)])
     head = f"Measured {record.machine}.\n"
-    (folder / "table.md").write_text("\n".join([head, *tables]), encoding="utf-8")
-    (folder / "summary.md").write_text("\n".join([head, *tables[:2], *tables[3:]]), encoding="utf-8")
+    table = "\n".join([head, *peers, grid_tables(record), *others])
+    (folder / "table.md").write_text(table, encoding="utf-8")
+    (folder / "summary.md").write_text("\n".join([head, *peers, *others]), encoding="utf-8")
     (folder / "peers.svg").write_text(peers_figure(record), encoding="utf-8")
     (folder / "scaling.svg").write_text(scaling_figure(record), encoding="utf-8")
     document = json.dumps(dataclasses.asdict(record), indent=1)
@@ -95,7 +100,7 @@ def peer_name(entry: dict[str, Any]) -> str:
 
 
 def times_engine(entry: dict[str, Any]) -> tuple[float, float, float] | None:
-    """Cost over the engine's in the same passes: median, least and largest; None where it was not timed beside it."""
+    """Return median, least and largest cost over the engine's in the same passes, None if not timed beside it."""
     ratios = entry.get("times_engine")
     return None if ratios is None else (float(np.median(ratios)), min(ratios), max(ratios))
 
@@ -104,20 +109,21 @@ def peer_tables(record: Record) -> str:
     """A table for each setting."""
     tables = []
     for (title, cores), group in record.peers().items():
-        rows = [
-            (peer_name(e), f"{cost(e):,.0f}", _ratio(times_engine(e)), f"{e['compile_seconds']:.1f}") for e in group
-        ]
+        rows = []
+        for entry in group:
+            compiling = f"{entry['compile_seconds']:.1f}"
+            rows.append((peer_name(entry), f"{cost(entry):,.0f}", _ratio(times_engine(entry)), compiling))
         columns = ("", COST, f"times {ENGINE}", "first call, s more")
         tables.append(_table(f"{title}, {CORES[cores]}: {_sizes(group[0]['setting'])}", columns, rows))
     return "\n".join(tables)
 
 
 def precision_table(record: Record) -> str:
-    """float64 over float32."""
     rows = []
     for (system, cores), group in record.groups("precision", _system_and_cores).items():
         by_name = {entry["setting"]["precision"]: cost(entry) for entry in group}
-        single, double = by_name["float32"], by_name["float64"]
+        single = by_name["float32"]
+        double = by_name["float64"]
         rows.append((system, CORES[cores], f"{single:,.0f}", f"{double:,.0f}", f"{double / single:.2f}"))
     return _table("precision", ("", "cores", "float32, ns", "float64, ns", "float64 / float32"), rows)
 
@@ -197,7 +203,9 @@ def accelerator_table(record: Record) -> str:
 
 def systems_of(record: Record) -> list[str]:
     """The systems whose scaling was measured."""
-    return list(dict.fromkeys(entry["setting"]["system"] for axis in AXES for entry in record.part(f"scaling {axis}")))
+    parts = {f"scaling {axis}" for axis in AXES}
+    entries = [entry for entry in record.entries if entry["part"] in parts]
+    return list(dict.fromkeys(entry["setting"]["system"] for entry in entries))
 
 
 def peers_figure(record: Record) -> str:
@@ -219,8 +227,11 @@ def peers_figure(record: Record) -> str:
             panel.set_yticks(range(len(group)), list(map(peer_name, group)))
             panel.invert_yaxis()
             for place, entry in enumerate(group):
-                over = times_engine(entry)
-                words = f"{cost(entry):,.0f}" + (f"  ({over[0]:,.{1 if over[0] >= 1 else 2}f}×)" if over else "")
+                ratios = times_engine(entry)
+                words = f"{cost(entry):,.0f}"
+                if ratios is not None:
+                    num_digits = 1 if ratios[0] >= 1 else 2
+                    words += f"  ({ratios[0]:,.{num_digits}f}×)"
                 offset = {"xytext": (6, 0), "textcoords": "offset points", "va": "center", "fontsize": 7}
                 panel.annotate(words, (cost(entry), place), **offset)
             panel.set_xscale("log")
@@ -279,7 +290,7 @@ def _sizes(setting: dict[str, Any]) -> str:
 def _ratio(value: tuple[float, float, float] | None) -> str:
     if value is None:
         return ""
-    median, low, high = (f"{each:,.0f}" if each >= 10 else f"{each:.2f}" for each in value)
+    median, low, high = (f"{ratio:,.0f}" if ratio >= 10 else f"{ratio:.2f}" for ratio in value)
     return f"{median} ({low} to {high})"
 
 
@@ -295,5 +306,5 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="+", type=Path)
     parser.add_argument("--out", type=Path, default=Path("figures/bench"))
-    given = parser.parse_args()
-    write(read(given.files), given.out)
+    options = parser.parse_args()
+    write(read(options.files), options.out)

@@ -17,7 +17,8 @@ from benchmarks.contenders import (
 )
 from benchmarks.report import Record, accelerator_table
 
-BATCHES, NUM_ROUNDS = (100_000, 1_000_000), 512
+BATCHES = (100_000, 1_000_000)
+NUM_ROUNDS = 512
 COPIED = 2**28  # elements of 4 bytes: far beyond any cache
 
 

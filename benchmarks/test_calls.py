@@ -32,14 +32,15 @@ def programs(tmp_path_factory):
 
 @pytest.mark.parametrize("cache", ["cold", "filling", "kept"])
 def test_compiling(cache, benchmark, cores, programs):
-    kept = {"JAX_ENABLE_COMPILATION_CACHE": "1", VARIABLE: str(programs), **THRESHOLDS}
-    environment = os.environ | ({"JAX_ENABLE_COMPILATION_CACHE": "0"} if cache == "cold" else kept)
+    environment = os.environ | {"JAX_ENABLE_COMPILATION_CACHE": "0"}
+    if cache != "cold":
+        environment |= {"JAX_ENABLE_COMPILATION_CACHE": "1", VARIABLE: str(programs), **THRESHOLDS}
     command = [sys.executable, "-m", "benchmarks.test_calls"]
-    said = benchmark.pedantic(
-        lambda: subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout, rounds=1
-    )
-    benchmark.extra_info |= {"part": "compiling", "cache": cache, "cores": cores, "compile_seconds": float(said)}
-    print(f"\n{cache}: {float(said):.1f} s")
+    options = {"env": environment, "capture_output": True, "text": True, "check": True}
+    process = benchmark.pedantic(subprocess.run, args=(command,), kwargs=options, rounds=1)
+    seconds = float(process.stdout)
+    benchmark.extra_info |= {"part": "compiling", "cache": cache, "cores": cores, "compile_seconds": seconds}
+    print(f"\n{cache}: {seconds:.1f} s")
 
 
 def main() -> None:

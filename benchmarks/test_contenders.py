@@ -28,7 +28,8 @@ def test_replicate_round(case, benchmark, cores, num_threads):
     run = case.run(num_threads)
     first = timed(run)
     benchmark.pedantic(run, rounds=PASSES)
-    seconds, per_call = list(benchmark.stats.stats.data), case.replicates(num_threads) * case.setting.num_rounds
+    seconds = list(benchmark.stats.stats.data)
+    replicate_rounds = case.replicates(num_threads) * case.setting.num_rounds
     benchmark.extra_info |= {
         "part": case.part,
         "contender": case.contender,
@@ -37,11 +38,11 @@ def test_replicate_round(case, benchmark, cores, num_threads):
         "beside": case.beside or case.setting.batch,
         "cores": cores,
         "compile_seconds": max(first - min(seconds), 0.0),
-        "nanoseconds": [1e9 * each / per_call for each in seconds],
+        "nanoseconds": [1e9 * call / replicate_rounds for call in seconds],
     }
     if case.part == "peers" and case.contender != ENGINE:
-        own = dataclasses.replace(case, contender=ENGINE)
-        mine, engine = interleaved([run, own.run(num_threads)]).T
-        share = own.replicates(num_threads) / case.replicates(num_threads)
-        benchmark.extra_info["times_engine"] = (share * mine / engine).tolist()
+        of_engine = dataclasses.replace(case, contender=ENGINE)
+        peer_seconds, engine_seconds = interleaved([run, of_engine.run(num_threads)]).T
+        share = of_engine.replicates(num_threads) / case.replicates(num_threads)  # a peer may run fewer at once
+        benchmark.extra_info["times_engine"] = (share * peer_seconds / engine_seconds).tolist()
     print(f"\n{name(case)}: {min(benchmark.extra_info['nanoseconds']):,.0f} ns")

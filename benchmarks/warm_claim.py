@@ -24,11 +24,11 @@ MOST_MODULES = 25
 
 
 def main() -> int:
-    """Return the exit status: 1 where the road of a claim is too long."""
+    """Return the exit status: 1 if a claim runs too many modules, or a function that is too long."""
     if len(sys.argv) > 1:
         return _profile(sys.argv[1:])
     with tempfile.TemporaryDirectory() as folder:
-        where = {"cwd": folder, "env": os.environ | {"PYTHONPATH": str(PACKAGE.parent)}}
+        where: dict[str, Any] = {"cwd": folder, "env": os.environ | {"PYTHONPATH": str(PACKAGE.parent)}}
         subprocess.run([sys.executable, "-m", "moe_theory", *COMMAND], check=True, capture_output=True, **where)
         return subprocess.run([sys.executable, __file__, *COMMAND], check=False, **where).returncode
 
@@ -56,10 +56,9 @@ def _profile(arguments: list[str]) -> int:
         names = sorted(code.co_name for code in functions if code.co_filename == str(PACKAGE / module))
         print(f"{number:4} functions  {module}: {', '.join(names)}")
     written = [code for code in functions if code.co_filename.endswith(".py")]  # a template's function is generated
-    long = {f"{code.co_filename}:{code.co_name}": _num_lines(code) for code in written}
-    long = {name: lines for name, lines in long.items() if lines > LONGEST}
-    for name, lines in long.items():
-        print(f"{lines} lines: {name}")
+    long = [code for code in written if _num_lines(code) > LONGEST]
+    for code in long:
+        print(f"{_num_lines(code)} lines: {code.co_filename}:{code.co_name}")
     print(f"{len(functions)} functions in {len(modules)} modules (at most {MOST_MODULES})")
     return int(len(modules) > MOST_MODULES or bool(long))
 

@@ -15,8 +15,9 @@ OPERATORS = {
     ast.Mod: ast.FloorDiv, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd,
 }  # fmt: skip
 PAIRS = "min max|minimum maximum|argmin argmax|any all|floor ceil|sum max|lower upper|sin cos|zeros ones|exp expm1"
-NAMES = {a: b for pair in PAIRS.split("|") for a, b in (pair.split(), pair.split()[::-1])} | {"sum": "max"}
-# What decides no number: how much is kept or checked, and what is only said.
+NAMES = dict(pair.split() for pair in PAIRS.split("|"))
+NAMES |= {second: first for first, second in NAMES.items()}  # of the two partners of "max", "sum" stays
+# Arguments that decide no number: how much is kept or checked, and what is only printed.
 SILENT = {"strict", "maxsize", "stacklevel", "why", "timeout", "frozen", "kw_only", "precision", "inline"}
 
 

@@ -104,17 +104,17 @@ def run_tests(place: Path, tests: list[str], limit: float) -> Outcome:
         start_new_session=True,
     )
     try:
-        said, _ = process.communicate(timeout=limit)
+        output, _ = process.communicate(timeout=limit)
     except subprocess.TimeoutExpired:
         return Outcome("stopped")
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-    failed = re.findall(r"^(?:FAILED|ERROR) (tests/.+?)(?: - .*)?$", said, re.MULTILINE)
+    failed = re.findall(r"^(?:FAILED|ERROR) (tests/.+?)(?: - .*)?$", output, re.MULTILINE)
     if failed and process.returncode:
         return Outcome("killed", failed[0])
-    is_broken = "while loading conftest" in said  # the package cannot be imported
+    is_broken = "while loading conftest" in output  # the package cannot be imported
     if is_broken or process.returncode < 0:  # or the interpreter crashed
         return Outcome("killed", tests[0])
     functions = list(dict.fromkeys(test.partition("[")[0] for test in tests))

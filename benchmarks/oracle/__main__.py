@@ -27,7 +27,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--compare", type=Path, nargs=2, metavar=("A", "B"), help="compare two folders")
     parser.add_argument("--against", metavar="COMMIT", help="collect on a commit and here, and compare")
     options = parser.parse_args(arguments)
-    chosen = [*(["--fast"] if options.fast else []), *(f"--only={part}" for part in options.only or [])]
+    chosen = [f"--only={part}" for part in options.only or []]
+    if options.fast:
+        chosen.append("--fast")
     if options.against is not None:
         return _against(options.against, chosen)
     if options.compare is not None:
@@ -55,15 +57,18 @@ def _collect(out: Path, is_fast: bool, only: Sequence[str] | None) -> int:
             if only is None or name in only:
                 folder = Path(scratch) / name
                 folder.mkdir()
-                began, processor = time.monotonic(), _processor_seconds()
+                start = time.monotonic()
+                processor_start = _processor_seconds()
                 try:
-                    told = f"{records.write(part(folder), out / f'{name}.jsonl')} numbers"
+                    outcome = f"{records.write(part(folder), out / f'{name}.jsonl')} numbers"
                 except Exception:  # the other parts are still worth their time
                     traceback.print_exc()
-                    told = "FAILED"
+                    outcome = "FAILED"
                     failed.append(name)
-                seconds = f"{time.monotonic() - began:.1f} s, {_processor_seconds() - processor:.1f} s of processors"
-                print(f"{name}: {told} in {seconds}", flush=True)
+                seconds = (
+                    f"{time.monotonic() - start:.1f} s, {_processor_seconds() - processor_start:.1f} s of processors"
+                )
+                print(f"{name}: {outcome} in {seconds}", flush=True)
     return 1 if failed else 0
 
 

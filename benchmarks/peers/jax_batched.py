@@ -62,8 +62,8 @@ def play(constants: Constants, truths: Float[Array, "N d B"], arrivals: Arrivals
     """All replicates' rounds on given arrivals, every leaf (T, ...)."""
     times = jnp.arange(1, len(arrivals.task) + 1)
 
-    def body(carry, given):
-        return take_round(constants, truths, carry, *given)
+    def body(carry, arrivals_and_time):
+        return take_round(constants, truths, carry, *arrivals_and_time)
 
     return jax.lax.scan(body, begin(constants, truths), (arrivals, times))[1]
 
@@ -144,7 +144,8 @@ def chosen(rows: Float[Array, "K *n B"], place: Int[Array, " B"]) -> Float[Array
 
 def projected(features: Float[Array, "s d B"], gap: Float[Array, "d B"]) -> Float[Array, "d B"]:
     """P gap, with P the projector on the samples of (5), by modified Gram-Schmidt."""
-    left, columns = gap, list(features)
+    left = gap  # what the span of the samples leaves of it
+    columns = list(features)
     for place, pivot in enumerate(columns):
         inverse = 1 / (pivot**2).sum(axis=0)
         for later in range(place + 1, len(columns)):

@@ -22,7 +22,7 @@ COMPILER = "c++"
 # Square roots become vectors only if they set no `errno`; -ffast-math would undo additions that round to whole numbers.
 FLAGS = ("-std=c++17", "-O3", "-march=native", "-fno-math-errno", "-shared", "-fPIC")
 TILE = 16  # replicates, or a multiple of what a tile holds where vectors are narrower or numbers longer
-# The fields of the program's `Constants`, in their order.
+# The fields of `Constants` in `limit.cpp`, in their order.
 USED = (
     *("learning_rate", "balance_weight", "perturbation_scale", "termination_threshold", "signal_scale"),
     *("min_strength", "max_strength", "noise_scale", "terminate", "exploration_rounds"),
@@ -54,22 +54,22 @@ def play(
     """All replicates' rounds on given arrivals, in the precision of `truths`."""
     dtype = truths.dtype
     program = compiled(constants.num_experts, *truths.shape[1:], features.shape[-1], dtype)
-    given = [np.ascontiguousarray(each, dtype) for each in (truths, features, perturbations)]
+    pool, inputs, noise = (np.ascontiguousarray(array, dtype) for array in (truths, features, perturbations))
     tasks = np.ascontiguousarray(tasks, np.int64)
-    shown = Trajectory(np.empty(tasks.shape, np.int64), np.empty(tasks.shape, dtype), np.empty(tasks.shape, dtype))
-    pool, *drawn = (each.ctypes for each in (given[0], tasks, *given[1:], *shown))
-    program.play(used(constants), pool, *whole(len(truths), len(tasks)), *drawn)
-    return shown
+    results = Trajectory(np.empty(tasks.shape, np.int64), np.empty(tasks.shape, dtype), np.empty(tasks.shape, dtype))
+    arrays = [array.ctypes for array in (tasks, inputs, noise, *results)]
+    program.play(used(constants), pool.ctypes, *whole(len(truths), len(tasks)), *arrays)  # fills the results
+    return results
 
 
 @functools.cache
 def compiled(num_experts: int, num_tasks: int, num_features: int, num_samples: int, dtype: np.dtype) -> ctypes.CDLL:
     """The program for these sizes and this precision."""
     sizes = {"NUM_EXPERTS": num_experts, "NUM_TASKS": num_tasks, "NUM_FEATURES": num_features}
-    known = sizes | {"NUM_SAMPLES": num_samples, "REAL": {"float32": "float", "float64": "double"}[dtype.name]}
+    macros = sizes | {"NUM_SAMPLES": num_samples, "REAL": {"float32": "float", "float64": "double"}[dtype.name]}
     # A folder that stays: another file in the place of a deleted one would count as loaded already.
-    target = Path(folder(), f"{'-'.join(map(str, known.values()))}.so")
-    defined = [f"-D{name}={value}" for name, value in known.items()]
+    target = Path(folder(), f"{'-'.join(map(str, macros.values()))}.so")
+    defined = [f"-D{name}={value}" for name, value in macros.items()]
     subprocess.run([COMPILER, *FLAGS, *defined, Path(__file__).with_name("limit.cpp"), "-o", target], check=True)
     return ctypes.CDLL(str(target))
 
@@ -77,13 +77,13 @@ def compiled(num_experts: int, num_tasks: int, num_features: int, num_samples: i
 @functools.cache
 def folder() -> str:
     """Where this process keeps its programs."""
-    made = tempfile.TemporaryDirectory()
-    atexit.register(made.cleanup)
-    return made.name
+    scratch = tempfile.TemporaryDirectory()
+    atexit.register(scratch.cleanup)
+    return scratch.name
 
 
 def used(constants: Constants) -> Any:
-    """The program's `Constants`."""
+    """Return the `Constants` of `limit.cpp`."""
     return (ctypes.c_double * len(USED))(*(getattr(constants, name) for name in USED))
 
 

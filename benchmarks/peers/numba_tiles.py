@@ -4,6 +4,7 @@ The best that can be had from pip without a compiler of one's own: `limit.cpp` b
 what LLVM makes of loops. Its draws are cheaper than the engine's: xoshiro128+ and not threefry.
 """
 
+import math
 from typing import Any
 
 import numba  # pyright: ignore[reportMissingImports]
@@ -23,7 +24,8 @@ def prepare(setting: Setting) -> Run:
     def prepare_part(constants: Constants, truths: np.ndarray) -> RunPart:
         def run_part(first: int, last: int, errors: np.ndarray) -> None:
             generator = np.random.default_rng([setting.seed, first])
-            words = generator.integers(1, 2**32, (-(-(last - first) // TILE), 4, TILE), np.uint32)
+            num_tiles = math.ceil((last - first) / TILE)
+            words = generator.integers(1, 2**32, (num_tiles, 4, TILE), np.uint32)
             sizes = setting.num_samples, setting.num_rounds
             run_tiles(numbers(constants, truths.dtype), truths, first, last, *sizes, words, errors)
 
@@ -47,7 +49,10 @@ def play(
 
 
 def numbers(constants: Constants, dtype: Any) -> tuple[Any, ...]:
-    """The constants that rounds read, of the precision of the run, and M, `terminate` and T1 as they are."""
+    """Return the constants that compiled code reads by place: `names` (0 to 7), M (8), `terminate` (9) and T1 (10).
+
+    Those of `names` are in the precision of the run.
+    """
     names = (
         *("learning_rate", "balance_weight", "perturbation_scale", "termination_threshold", "signal_scale"),
         *("min_strength", "max_strength", "noise_scale"),

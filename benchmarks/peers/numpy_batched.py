@@ -35,7 +35,8 @@ def prepare(setting: Setting) -> Run:
         generator = np.random.Generator(np.random.SFC64(setting.seed))
         truths = np.ascontiguousarray(draw_truths(generator, setting, constants).transpose(2, 1, 0))
         blocks = draw_blocks(generator, setting, constants, truths)
-        return deque(play_blocks(constants, truths, blocks), maxlen=1).pop().generalization_error
+        (last,) = deque(play_blocks(constants, truths, blocks), maxlen=1)  # the last round
+        return last.generalization_error
 
     return run
 
@@ -49,8 +50,8 @@ def play(
 ) -> Trajectory:
     """All replicates' rounds on given arrivals, in the precision of `truths`."""
     block = Block(tasks, np.ascontiguousarray(features.transpose(3, 2, 0, 1)), perturbations.transpose(0, 2, 1))
-    shown = play_blocks(constants, np.ascontiguousarray(truths.transpose(2, 1, 0)), [block])
-    return Trajectory(*(np.stack(leaves) for leaves in zip(*shown, strict=True)))
+    rounds = play_blocks(constants, np.ascontiguousarray(truths.transpose(2, 1, 0)), [block])
+    return Trajectory(*map(np.stack, zip(*rounds, strict=True)))  # each field over all rounds
 
 
 def draw_blocks(

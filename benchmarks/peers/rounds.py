@@ -1,7 +1,6 @@
 """What a peer is given and what it returns, whatever it is written in."""
 
 import math
-from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
@@ -71,14 +70,16 @@ def in_parts(setting: Setting, tile: int, prepare_part: Callable[[Constants, np.
     process: `prepare_part` of the constants and truths (B, N, d) gives what runs a part.
     """
     constants = constants_of(Params(num_experts=setting.num_experts))
-    share = tile * -(-setting.batch // (tile * available_cores()))
+    share = tile * math.ceil(setting.batch / (tile * available_cores()))
     threads = ThreadPoolExecutor(available_cores())
 
     def run() -> np.ndarray:
         truths = np.ascontiguousarray(draw_truths(np.random.default_rng(setting.seed), setting, constants))
-        run_part, errors = prepare_part(constants, truths), np.empty(setting.batch, truths.dtype)
-        parts = ((first, min(first + share, setting.batch)) for first in range(0, setting.batch, share))
-        deque(threads.map(lambda part: run_part(*part, errors), parts), maxlen=0)
+        run_part = prepare_part(constants, truths)
+        errors = np.empty(setting.batch, truths.dtype)
+        starts = range(0, setting.batch, share)
+        ends = [min(first + share, setting.batch) for first in starts]
+        list(threads.map(lambda first, last: run_part(first, last, errors), starts, ends))  # waits for all
         return errors
 
     return run

@@ -19,8 +19,9 @@ from benchmarks.contenders import Run, Setting
 from benchmarks.peers.rounds import Constants, Trajectory, constants_of, draw_truths
 from moe_theory.continual import Params
 
-# Rounds whose numbers are drawn together: on a CPU as many as stay in the cache, on a GPU as many as fill it.
-BLOCK_WIDTH, BLOCK_LENGTH = 2048, 16
+# What is drawn together: on a CPU as much as stays in the cache, on a GPU as much as fills it.
+BLOCK_WIDTH = 2048  # replicate-rounds, on a CPU
+BLOCK_LENGTH = 16  # rounds, on a GPU
 
 
 class Block(NamedTuple):
@@ -44,7 +45,7 @@ def prepare(setting: Setting, one_round: Callable[..., Trajectory] | None = None
         pools = draw_truths(np.random.default_rng(setting.seed), setting, constants)
         truths = torch.as_tensor(pools, device=device).permute(2, 1, 0).contiguous()
         blocks = draw_blocks(generator, setting, constants, truths)
-        last = deque(play_blocks(constants, truths, blocks, one_round), maxlen=1).pop()
+        (last,) = deque(play_blocks(constants, truths, blocks, one_round), maxlen=1)  # the last round
         return last.generalization_error.cpu().numpy()
 
     return run
@@ -61,8 +62,8 @@ def play(
     """All replicates' rounds on given arrivals, in the precision of `truths`."""
     with torch.inference_mode():
         block = Block(tasks, features.permute(3, 2, 0, 1).contiguous(), perturbations.mT.contiguous())
-        shown = play_blocks(constants, truths.permute(2, 1, 0).contiguous(), [block], one_round)
-        return Trajectory(*(torch.stack(leaves) for leaves in zip(*shown, strict=True)))
+        rounds = play_blocks(constants, truths.permute(2, 1, 0).contiguous(), [block], one_round)
+        return Trajectory(*map(torch.stack, zip(*rounds, strict=True)))  # each field over all rounds
 
 
 def draw_blocks(

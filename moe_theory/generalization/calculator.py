@@ -29,7 +29,7 @@ REFUTED = "refuted"
 LEMMA_3 = "Lemma 3"
 GAP = "gap"  # the bound is on the risk minus the training error
 RISK = "risk"  # the bound is on the risk itself
-# Hypotheses of a bound, besides those in `Form.rests_on`.
+# Hypotheses of a bound, besides those in `Form.rests_on`. Their sentences are in `report.HYPOTHESES`.
 LOSS = "loss"
 SAMPLES = "samples"
 ONE = "one"
@@ -101,7 +101,7 @@ class Setting:
 
 
 class Form(NamedTuple):
-    name: str
+    name: str  # a key of `report.WORDS`
     at: Callable[[int], float]  # the bound at m samples
     needs: tuple[str, ...]  # its hypotheses, from LOSS to ERROR
     dimension: str = ""  # reading of the d_N that it uses: a key of DIMENSIONS, or BOTH, empty if it uses none
@@ -121,7 +121,7 @@ class EvaluatedBound(NamedTuple):
     form: Form
     value: float  # at the setting's m, dimensionless, infinite where it overflows
     is_informative: bool  # below 1
-    smallest_num_samples: int | None  # smallest m at which it is informative, None if there is none up to 2^62
+    smallest_num_samples: int | None  # smallest m at which it is below 1, None if there is none up to 2^62
     is_best: bool  # whether it is the smallest of those that hold unconditionally
 
 
@@ -165,7 +165,7 @@ def calculate(setting: Setting) -> list[EvaluatedBound]:
 
 def applicable_forms(setting: Setting) -> list[Form]:
     """Return the paper's bounds for each d_N, then those that hold."""
-    forms = [_stored(setting)] if setting.experts == ANY else [*_paper_forms(setting), *_corrected_forms(setting)]
+    forms = [_stored_form(setting)] if setting.experts == ANY else [*_paper_forms(setting), *_corrected_forms(setting)]
     forms = [form._replace(at=_infinite_at_overflow(form.at)) for form in forms]
     training_error = setting.training_error
     if training_error is None:
@@ -274,26 +274,26 @@ def _corrected_forms(setting: Setting) -> Iterator[Form]:
         return corrected.covering(*sizes, num_samples, setting.num_features, *norms_and_loss, delta=setting.delta)
 
     if has_given_router:
-        yield _uniform(setting, "given-router", given_router)
+        yield _uniform_form(setting, "given-router", given_router)
     elif setting.num_active == 1:
-        yield _uniform(setting, "product", product)
+        yield _uniform_form(setting, "product", product)
     elif is_linear:
-        yield _uniform(setting, "lipschitz", lipschitz)
+        yield _uniform_form(setting, "lipschitz", lipschitz)
     if is_linear:
         yield Form("covering", covering, (*_CLASS_NEEDS, LOGITS))
     elif not has_given_router:
-        yield Form("norms", functools.partial(_norms, setting), (*_CLASS_NEEDS, LOGITS))
-    yield _stored(setting)
+        yield Form("norms", functools.partial(_norms_bound, setting), (*_CLASS_NEEDS, LOGITS))
+    yield _stored_form(setting)
 
 
-def _stored(setting: Setting) -> Form:
+def _stored_form(setting: Setting) -> Form:
     def stored(num_samples: int) -> Any:
         return corrected.stored(setting.stored_bits, bits=1, num_samples=num_samples, delta=setting.delta)
 
     return Form("stored", stored, (LOSS, SAMPLES, SIZES, ONE))
 
 
-def _norms(setting: Setting, num_samples: int) -> Any:
+def _norms_bound(setting: Setting, num_samples: int) -> Any:
     sizes = (setting.num_experts, setting.num_active, num_samples)
     expert_norms = (setting.expert_norm,) * (len(setting.expert_widths) + 1)
     router_norms = (setting.router_norm,)
@@ -304,7 +304,7 @@ def _norms(setting: Setting, num_samples: int) -> Any:
     return corrected.uniform(rho, patterns, num_samples, setting.lipschitz, setting.delta)
 
 
-def _uniform(setting: Setting, name: str, complexity_at: Callable[[int], Any]) -> Form:
+def _uniform_form(setting: Setting, name: str, complexity_at: Callable[[int], Any]) -> Form:
     def bound_at(num_samples: int) -> Any:
         patterns = _log_patterns(setting, num_samples)
         return corrected.uniform(complexity_at(num_samples), patterns, num_samples, setting.lipschitz, setting.delta)
@@ -329,8 +329,8 @@ def _check_numbers(setting: Setting) -> None:
     values = {name: value for name, value in dataclasses.asdict(setting).items() if value is not None}
     counts = ("num_experts", "num_active", "num_samples", "num_features", "expert_widths", "num_weights", "bits")
     amounts = ("expert_norm", "router_norm", "feature_norm", "lipschitz")
-    whole = Whole(1, theory.MOST_SAMPLES, "bounds are computed only up to 2^62")
-    require(whole, **{name: values[name] for name in counts if name in values})
+    count = Whole(1, theory.MOST_SAMPLES, "bounds are computed only up to 2^62")
+    require(count, **{name: values[name] for name in counts if name in values})
     require_active(setting.num_experts, setting.num_active)
     require(NonNegative, **{name: values[name] for name in amounts if name in values})
     require(OpenProbability, delta=setting.delta)

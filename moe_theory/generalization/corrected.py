@@ -102,10 +102,10 @@ def log_mask_patterns(num_experts: Counts, num_active: Active, num_samples: Coun
     experts = np.asarray(num_experts, float)
     samples = np.asarray(num_samples, float)
     parameters = (experts - 1) * num_features
-    forms = samples * experts * (experts - 1) / 2
-    ratio = np.maximum(forms / np.maximum(parameters, 1), 1)  # at T = 1 both are 0
-    sauer = np.where(forms >= parameters, parameters * (1 + np.log(ratio)), np.inf)
-    return plain(np.minimum(sauer, samples * log_masks(num_experts, num_active)))
+    num_forms = samples * experts * (experts - 1) / 2
+    ratio = np.maximum(num_forms / np.maximum(parameters, 1), 1)  # at T = 1 both are 0
+    log_signs = np.where(num_forms >= parameters, parameters * (1 + np.log(ratio)), np.inf)
+    return plain(np.minimum(log_signs, samples * log_masks(num_experts, num_active)))
 
 
 @checked
@@ -122,8 +122,8 @@ def fixed_router_complexity(
 
     Source: replaces Eqs. (29) to (32) for a given router. Derivation in `proofs/fixed_router.py`.
     """
-    share = np.asarray(num_experts, float) * mean_square_gate / num_samples
-    return plain(np.asarray(expert_norm) * feature_norm * np.minimum(np.sqrt(share), 1))
+    square = np.asarray(num_experts, float) * mean_square_gate / num_samples
+    return plain(np.asarray(expert_norm) * feature_norm * np.minimum(np.sqrt(square), 1))
 
 
 @checked
@@ -138,7 +138,7 @@ def cells_complexity(num_experts: Size, num_samples: Size) -> float:
     counts = np.arange(1, num_samples + 1, dtype=float)
     half = np.floor((counts - 1) / 2)
     logs = scipy.special.gammaln(counts) - scipy.special.gammaln(half + 1) - scipy.special.gammaln(counts - half)
-    means = counts * np.exp(logs - (counts - 1) * np.log(2))
+    means = counts * np.exp(logs - (counts - 1) * np.log(2))  # E|S_n|
     chances = scipy.stats.binom.pmf(counts, num_samples, 1 / num_experts)
     return float(num_experts / num_samples * np.sum(chances * means))
 
@@ -154,8 +154,8 @@ def product_complexity(
 
     Source: replaces Eqs. (29) to (32) at k = 1. Derivation in `proofs/fixed_router.py`.
     """
-    share = np.minimum(num_experts, num_samples) / np.asarray(num_samples, float)
-    return plain(np.asarray(expert_norm) * feature_norm * np.sqrt(share))
+    square = np.minimum(num_experts, num_samples) / np.asarray(num_samples, float)
+    return plain(np.asarray(expert_norm) * feature_norm * np.sqrt(square))
 
 
 @checked
@@ -196,10 +196,10 @@ def _gated_complexity(
     samples = np.asarray(num_samples, float)
     active = np.asarray(num_active, float)
     factor = np.sqrt(active * np.minimum(num_experts, active * samples) / samples)  # H' / (B c)
-    router = np.asarray(largest) * logits * factor / np.sqrt(2)
-    both = np.sqrt(2) * ((experts * factor) ** (2 / 3) + router ** (2 / 3)) ** 1.5
+    gates = np.asarray(largest) * logits * factor / np.sqrt(2)
+    experts_and_gates = np.sqrt(2) * ((experts * factor) ** (2 / 3) + gates ** (2 / 3)) ** 1.5
     are_gates_fixed = (active == 1) | (np.asarray(logits) == 0)
-    return plain(np.minimum(np.where(are_gates_fixed, experts * factor, both), largest))
+    return plain(np.minimum(np.where(are_gates_fixed, experts * factor, experts_and_gates), largest))
 
 
 @checked
@@ -263,7 +263,8 @@ def log_network_patterns(
     total = 0.0
     weights = 0
     num_signs = (*widths, num_experts * (num_experts - 1) / 2)  # by layer, for one sample
-    for degree, (inputs, outputs, count) in enumerate(zip(sizes, sizes[1:], num_signs, strict=False), start=1):
+    layers = zip(sizes[:-1], sizes[1:], num_signs, strict=True)
+    for degree, (inputs, outputs, count) in enumerate(layers, start=1):
         weights += inputs * outputs
         signs = float(num_samples) * count
         if signs >= weights:
@@ -283,8 +284,8 @@ def stored(num_weights: Counts, bits: Counts, num_samples: Counts, delta: Deltas
 
     Source: replaces Eq. (8) and (9) for experts and routers of any kind.
     """
-    functions = np.asarray(num_weights, float) * bits * np.log(2)
-    return plain(np.sqrt((functions + np.log(2 / np.asarray(delta, float))) / (2 * np.asarray(num_samples, float))))
+    log_count = np.asarray(num_weights, float) * bits * np.log(2)
+    return plain(np.sqrt((log_count + np.log(2 / np.asarray(delta, float))) / (2 * np.asarray(num_samples, float))))
 
 
 @checked
@@ -318,11 +319,11 @@ def covering(
     def bound_at(log_epsilon: float) -> float:
         epsilon = np.exp(log_epsilon)  # in units of B c
         if num_active == 1:
-            cover = num_experts * num_features * np.log1p(2 / epsilon)
+            log_cover = num_experts * num_features * np.log1p(2 / epsilon)
         else:
-            cover = np.log1p(4 / epsilon) + np.log1p(4 * feature_norm * router_norm / epsilon)
-            cover *= num_experts * num_features
-        return float(2 * lipschitz * epsilon * largest + _spread(patterns + cover, num_samples, delta))
+            log_cover = np.log1p(4 / epsilon) + np.log1p(4 * feature_norm * router_norm / epsilon)
+            log_cover *= num_experts * num_features
+        return float(2 * lipschitz * epsilon * largest + _spread(patterns + log_cover, num_samples, delta))
 
     if largest == 0:
         return float(_spread(0.0, num_samples, delta))
@@ -368,9 +369,10 @@ def bounds(
     product = np.nan
     if num_active == 1:
         product = uniform_bound(product_complexity(num_experts, num_samples, expert_norm, feature_norm))
-    smooth = uniform_bound(lipschitz_complexity(*sizes, *norms))
-    cover = covering(*sizes, num_features, *norms, lipschitz=lipschitz, delta=delta)
-    return LinearBounds(product, smooth, cover, best=float(np.nanmin([product, smooth, cover])))
+    lipschitz_bound = uniform_bound(lipschitz_complexity(*sizes, *norms))
+    cover_bound = covering(*sizes, num_features, *norms, lipschitz=lipschitz, delta=delta)
+    best = float(np.nanmin([product, lipschitz_bound, cover_bound]))
+    return LinearBounds(product, lipschitz_bound, cover_bound, best)
 
 
 @checked

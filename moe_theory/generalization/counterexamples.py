@@ -67,16 +67,15 @@ def fixed_router(
     _, records = simulate_batch(system, key, np.arange(num_draws), params, num_rounds=1)
     gap = np.asarray(records.gap[0], float)
     rademacher = float(complexity.constants(num_samples))
-    theorem = theory.theorem_1(num_experts, 1, num_samples, rademacher, GRANTED, lipschitz=LIPSCHITZ, delta=delta)
-    bound = float(theorem)
+    bound = float(theory.theorem_1(num_experts, 1, num_samples, rademacher, GRANTED, lipschitz=LIPSCHITZ, delta=delta))
     num_exceeding = int(np.sum(gap > bound))
-    low, high = (float(end[0]) for end in clopper_pearson(np.asarray([num_exceeding]), len(gap), ERROR))
+    lows, highs = clopper_pearson(np.asarray([num_exceeding]), len(gap), ERROR)  # arrays of one entry
     return Counterexample(
         gap,
         bound,
         frequency=num_exceeding / len(gap),
-        interval=(low, high),
-        refutes=low > delta,
+        interval=(float(lows[0]), float(highs[0])),
+        refutes=float(lows[0]) > delta,
         delta=float(delta),
         rademacher=rademacher,
     )

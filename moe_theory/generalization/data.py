@@ -58,7 +58,7 @@ def draw_sample(
         normals = stored(jax.random.normal(feature_key, (size, dims.num_features), dtype))
         features = stored(normals / jnp.sqrt(jnp.sum(jnp.square(normals), axis=1, keepdims=True)))
         clean = jnp.ones(size, dtype)
-        noise = jnp.asarray(0.5, dtype)
+        noise = jnp.asarray(0.5, dtype)  # flips that make fair coins of labels 1
     else:
         inputs = population(dims, data)
         indices = jax.random.randint(feature_key, (size,), 0, inputs.shape[0], jnp.int32)

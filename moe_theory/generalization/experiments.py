@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from moe_theory.core.system import System
 from moe_theory.generalization import complexity, corrected, instances, theory
-from moe_theory.generalization.data import DIGITS, RANDOM_LABELS, TEACHER
+from moe_theory.generalization.data import DIGITS, DIGITS_PIXELS, RANDOM_LABELS, TEACHER
 from moe_theory.generalization.model import LIPSCHITZ, Dims
 from moe_theory.generalization.training import best_experts, gap, system
 from moe_theory.runs import Run
@@ -19,8 +19,8 @@ from moe_theory.verification.claim import Overrides, Selection, SettingValues
 from moe_theory.verification.region import Size
 from moe_theory.verification.statement import identity
 
-EXACT = "exact"
-LEARNED = "learned"
+EXACT = "exact"  # name of a tier
+LEARNED = "learned"  # name of a tier
 TO_ROUNDING = identity(within=1e-5)  # for float32 sums of numbers below 100
 EXACTLY = identity(within=1e-9)  # for float64 logarithms
 SYMBOLS = {"T": "num_experts", "k": "num_active", "m": "num_samples", "W": "router_norm"}
@@ -35,10 +35,11 @@ def cell_name(**sizes: float) -> str:
 def _settings(sizes_of_cells: Iterable[Sizes], *, needs_reading: bool = False, **fixed: Any) -> Settings:
     if not needs_reading:
         fixed["whole_router"] = False  # in both readings
-    return {
-        cell_name(**sizes): {SYMBOLS.get(name, name): value for name, value in {**sizes, **fixed}.items()}
-        for sizes in sizes_of_cells
-    }
+    settings = {}
+    for sizes in sizes_of_cells:
+        values = {**sizes, **fixed}
+        settings[cell_name(**sizes)] = {SYMBOLS.get(name, name): value for name, value in values.items()}
+    return settings
 
 
 def _drawn(
@@ -66,13 +67,13 @@ GROWING_EXPERTS = (4, 8, 16, 32, 64)  # at the largest m
 # Sizes at which 2 C rho is tightest while below 1.
 MEMORISED_SAMPLES = 1000
 MEMORISED_PER_SAMPLE = 4
-CELL_SIZES = (
+CELL_SIZES = (  # T and m
     (FIXED_EXPERTS, FIXED_SAMPLES),
     *((PER_SAMPLE * samples, samples) for samples in GROWING_SAMPLES),
     *((experts, GROWING_SAMPLES[-1]) for experts in GROWING_EXPERTS),
     (MEMORISED_PER_SAMPLE * MEMORISED_SAMPLES, MEMORISED_SAMPLES),
 )
-CELL_DIMS = Dims(PER_SAMPLE * GROWING_SAMPLES[-1], 1, GROWING_SAMPLES[-1])
+CELL_DIMS = Dims(max_experts=PER_SAMPLE * GROWING_SAMPLES[-1], num_features=1, max_samples=GROWING_SAMPLES[-1])
 _CELL_SETTINGS = _settings(({"T": T, "m": m} for T, m in CELL_SIZES), k=1)
 CELLS = _drawn("fixed-cells", instances.cells, CELL_DIMS, _CELL_SETTINGS, replicates=2048)
 FEW_CELL_SAMPLES = 256
@@ -87,8 +88,7 @@ FEW_CELLS = _drawn(
 # T -> gaps near the middle of their distribution, where neither side of ghost sampling is 0 or 1.
 CELL_GAPS = {16: (0.1, 0.12), 64: (0.15, 0.2)}
 
-# A learned router on one coordinate, with k = 1 and experts in a ball (counterexample B with fewer samples, to save
-# time).
+# A learned router on one coordinate, with k = 1 and experts in a ball (counterexample B with fewer samples).
 LEARNED_EXPERTS = 64
 LEARNED_FEATURES = 2
 
@@ -112,22 +112,22 @@ COIN_SAMPLES = (25, 100)
 _COIN_SETTINGS = _settings(({"m": m} for m in COIN_SAMPLES), T=1, k=1)
 COIN = _drawn("coin", instances.coin, Dims(1, 1, COIN_SAMPLES[-1]), _COIN_SETTINGS, replicates=32768)
 
-CLASS_SIZES = ((2, 1, 8), (8, 1, 8), (8, 8, 8), (4, 2, 5))
+CLASS_SIZES = ((2, 1, 8), (8, 1, 8), (8, 8, 8), (4, 2, 5))  # T, k and m
 CLASS_DIMS = Dims(max_experts=8, num_features=1, max_samples=8)
 _CLASS_SETTINGS = _settings({"T": T, "k": k, "m": m} for T, k, m in CLASS_SIZES)
 CLASSES = _drawn("finite-classes", instances.function_classes, CLASS_DIMS, _CLASS_SETTINGS, replicates=256)
 
 FREE_SAMPLES = Size("num_samples", low=1, high=CLASS_DIMS.max_samples)  # of finite classes
 
-LABELING_SIZES = ((2, 1), (3, 1), (3, 2))
+LABELING_SIZES = ((2, 1), (3, 1), (3, 2))  # T and k
 LABELING_DIMS = Dims(max_experts=3, num_features=2, max_samples=4)
 
 
 def labelings_of(setting: SettingValues) -> Experiment:
-    """Return labelings by inputs with a setting's features, or two."""
+    """Return the experiment on `labelings`, with a setting's sizes in place of `LABELING_DIMS`."""
     dims = dataclasses.replace(LABELING_DIMS, **setting)
-    sizes = _settings(({"T": T, "k": k} for T, k in LABELING_SIZES), m=LABELING_DIMS.max_samples)
-    return dataclasses.replace(_drawn("labelings", instances.labelings, dims, sizes, replicates=512), of=labelings_of)
+    cells = _settings(({"T": T, "k": k} for T, k in LABELING_SIZES), m=LABELING_DIMS.max_samples)
+    return dataclasses.replace(_drawn("labelings", instances.labelings, dims, cells, replicates=512), of=labelings_of)
 
 
 LABELINGS = labelings_of({})
@@ -217,12 +217,13 @@ NATURAL = _trained(
 # Classifiers trained on a teacher's labels, of which one in ten is flipped, or to tell odd from even digits. The
 # corrected bounds are informative here. They use the masks' d_N, the smaller one, so that they hold in either reading.
 TRAINED_SIZES = tuple({"T": 2, "k": k, "m": 1024, "W": 1.0} for k in (1, 2))
-TRAINED_FEATURES = {TEACHER: 8, DIGITS: 64}  # pixels of the bundled digits
+TRAINED_FEATURES = {TEACHER: 8, DIGITS: DIGITS_PIXELS}
+FLIPPED = {TEACHER: 0.1, DIGITS: 0.0}  # share of the labels
 TRAINED = {
     source: _trained(
         f"trained-{source}",
         Dims(2, num_features, 1024),
-        _settings(TRAINED_SIZES, expert_norm=1.0, label_noise={TEACHER: 0.1}.get(source, 0.0)),
+        _settings(TRAINED_SIZES, expert_norm=1.0, label_noise=FLIPPED[source]),
         num_rounds=40,
         source=source,
     )
@@ -239,7 +240,6 @@ def shown(run: Run, *names: str) -> Float[np.ndarray, "*rest B"]:
 
 
 def measure_of(*names: str) -> Callable[[Run], Float[np.ndarray, "*rest B"]]:
-    """Return `shown` as a function of a run alone."""
     return lambda run: shown(run, *names)
 
 
@@ -259,7 +259,7 @@ def is_beyond(run: Run, name: str, gaps: Iterable[float]) -> Float[np.ndarray, "
 
 def gap_of(run: Run) -> Float[np.ndarray, " B"]:
     records = run.records
-    if isinstance(records, np.ndarray):  # trained classifiers record the gap alone
+    if isinstance(records, np.ndarray):  # trained classifiers record the gap alone, in float32
         return np.asarray(records[-1], np.float64)
     return records.gap[-1]
 
@@ -291,7 +291,7 @@ def theorem_1_at(params: Any, rademacher: float, router: str, num_features: int,
 
 
 def corrected_bounds_at(params: Any, num_features: int, share: float = 1.0) -> corrected.LinearBounds:
-    """Return the bounds that hold for linear experts and routers, at the fraction `share` of the cell's delta."""
+    """Return the bounds that hold for linear experts and routers, which fail with probability `share` times delta."""
     norms = (float(params.expert_norm), 1.0, float(params.router_norm))  # B, c and W
     delta = share * float(params.delta)
     return corrected.bounds(*sizes_of(params), num_features, *norms, lipschitz=LIPSCHITZ, delta=delta)

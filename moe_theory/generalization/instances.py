@@ -30,8 +30,8 @@ from moe_theory.generalization.model import Dims, Params
 DENSE_LOGIT = 16.0  # difference of the two logits of `dense`, with gates 1e-7 from 0 and 1
 NUM_SIGNS = 16  # sign vectors per sample, which cost less than another sample
 LOG_SCALES = (-1.5, 2.5)  # range of the functions' log scale, at whose ends the ramp clips nothing or most values
-NUM_MIXTURES = 16
-NUM_ROUTERS = 256
+NUM_MIXTURES = 16  # random convex combinations of a class of `function_classes`
+NUM_ROUTERS = 256  # random linear routers of `labelings`
 NUM_INPUTS = 2**32  # from which `lone_points` draws
 NUM_LONE = 4  # inputs that a router of `lone_points` can send to one expert, at most
 
@@ -88,19 +88,19 @@ def cells(dims: Dims, key: Key[Array, ""], params: Params) -> Cells:
     def sum_by_cell(cell_of_input: Array, values: Array) -> Array:
         return jnp.zeros(dims.max_experts, values.dtype).at[cell_of_input].add(values)
 
-    sums, ghost_sums = (sum_by_cell(cell[:, sample], labels[:, sample]) for sample in range(2))
+    sums = sum_by_cell(cell[:, 0], labels[:, 0])
+    ghost_sums = sum_by_cell(cell[:, 1], labels[:, 1])
     counts = sum_by_cell(cell[:, 0], is_drawn.astype(labels.dtype))
     samples = jnp.asarray(params.num_samples, labels.dtype)
     masked = jnp.sum(jnp.abs(sums)) / samples
-    paired = jnp.sum(jnp.abs(sums - ghost_sums)) / (2 * samples)
     exists = jnp.arange(dims.max_experts) < params.num_experts
-    missing = jnp.maximum(1 / jnp.asarray(params.num_experts, labels.dtype) - counts / samples, 0)
+    shortfall = jnp.maximum(1 / jnp.asarray(params.num_experts, labels.dtype) - counts / samples, 0)
     return Cells(
         gap=masked / 2,
-        paired_gap=paired,
+        paired_gap=jnp.sum(jnp.abs(sums - ghost_sums)) / (2 * samples),
         masked=masked,
         lone=jnp.abs(jnp.sum(labels[:, 0])) / samples,
-        memorised=jnp.sum(jnp.where(exists, missing, 0)),
+        memorised=jnp.sum(jnp.where(exists, shortfall, 0)),
     )
 
 
@@ -113,19 +113,19 @@ def learned_cells(dims: Dims, key: Key[Array, ""], params: Params) -> Gap:
     """
     coordinate, _ = draw_learned(key, dims.max_samples)
     is_drawn = jnp.arange(dims.max_samples) < params.num_samples
-    values = jnp.where(is_drawn, coordinate, jnp.inf)
-    # Sorted as integers, by their bits, since they are at least 0.
-    bits = jax.lax.bitcast_convert_type(values, jnp.int32 if values.dtype == jnp.float32 else jnp.int64)
-    ordered = jax.lax.bitcast_convert_type(jnp.sort(bits), values.dtype)
+    padded = jnp.where(is_drawn, coordinate, jnp.inf)
+    # Numbers that are at least 0 have the same order as their bits, read as integers.
+    bits = jax.lax.bitcast_convert_type(padded, jnp.int32 if padded.dtype == jnp.float32 else jnp.int64)
+    ordered = jax.lax.bitcast_convert_type(jnp.sort(bits), padded.dtype)
     samples = jnp.asarray(params.num_samples, jnp.int32)
     experts = jnp.asarray(params.num_experts, jnp.int32)
     cut = jnp.minimum(jnp.arange(dims.max_experts + 1, dtype=jnp.int32), experts)
-    # floor(j m/T), without overflow of 32 bits.
-    place = cut * (samples // experts) + cut * (samples % experts) // experts
+    # Inputs up to cut j if none tie: floor(j m/T), without overflow of 32 bits.
+    rank = cut * (samples // experts) + cut * (samples % experts) // experts
     # An interval ends at its last input, and includes all inputs that tie with it.
-    last = jnp.where(place > 0, ordered[jnp.maximum(place - 1, 0)], -jnp.inf)
-    before = jnp.searchsorted(ordered, last, side="right")
-    counts = jnp.diff(before).astype(coordinate.dtype)
+    last = jnp.where(rank > 0, ordered[jnp.maximum(rank - 1, 0)], -jnp.inf)
+    num_up_to_cut = jnp.searchsorted(ordered, last, side="right")
+    counts = jnp.diff(num_up_to_cut).astype(coordinate.dtype)
     return Gap(gap=ball_gap(counts, samples.astype(counts.dtype) / experts, samples))
 
 
@@ -216,7 +216,7 @@ def linear_router(dims: Dims, key: Key[Array, ""], params: Params) -> Capacity:
     gates = model.gates(features @ rows.T, params.num_active, params.num_experts)
     signs = _fair_labels(units) * is_drawn
     samples = jnp.asarray(params.num_samples, features.dtype)
-    weighted = (gates[:, :, None] * features[:, None, :]).reshape(dims.max_samples, -1)
+    weighted = (gates[:, :, None] * features[:, None, :]).reshape(dims.max_samples, -1)  # a_j(x_i) x_i
     sums = (signs @ weighted).reshape(NUM_SIGNS, dims.max_experts, dims.num_features)
     return Capacity(
         routed=params.expert_norm * jnp.mean(jnp.sum(_norms(sums), axis=1)) / samples,
@@ -257,20 +257,20 @@ def function_classes(dims: Dims, key: Key[Array, ""], params: Params) -> Complex
     (entries,) = draws(normals, key, (2, *shape))
     is_drawn = jnp.arange(dims.max_samples) < params.num_samples
     scale = jnp.exp(LOG_SCALES[0] + (LOG_SCALES[1] - LOG_SCALES[0]) * unit)
-    values, ghosts = scale * entries * is_drawn
+    values, ghosts = scale * entries * is_drawn  # of the functions at the sample and at the ghosts
     losses = model.ramp_loss(_fair_labels(label_units), values) * is_drawn
-    index = jnp.arange(dims.max_experts)
-    exists = (index < params.num_experts)[:, None] & (index < params.num_active)
+    indices = jnp.arange(dims.max_experts)
+    exists = (indices < params.num_experts)[:, None] & (indices < params.num_active)  # (masks, functions of each)
     samples = jnp.asarray(params.num_samples, values.dtype)
 
     classes = jnp.stack([values, ghosts, values - ghosts, losses])
     scores = jnp.einsum("sm,ctkm->cstk", signs.astype(values.dtype), classes) / samples
     scores = jnp.max(jnp.where(exists, scores, -jnp.inf), axis=3)  # (classes, signs, masks)
-    plain, ghost, swapped, composed = jnp.mean(jnp.max(scores, axis=2), axis=1)
+    complexity, ghost_complexity, swapped, composed = jnp.mean(jnp.max(scores, axis=2), axis=1)
     mixtures, vertex = _mixtures(weight_units, signs, values, exists)
     return Complexities(
-        complexity=plain,
-        ghost_complexity=ghost,
+        complexity=complexity,
+        ghost_complexity=ghost_complexity,
         swapped=swapped,
         composed=composed,
         largest_part=jnp.max(jnp.mean(scores[3], axis=0)),  # of the losses
@@ -295,11 +295,11 @@ def labelings(dims: Dims, key: Key[Array, ""], params: Params) -> Growth:
     is_allowed = jnp.all(functions < params.num_experts, axis=1)
     is_first = np.arange(len(functions)) == 0  # a member, so that no class is empty
     is_member = (member_units < len(functions) ** -density_unit) | is_first
-    outputs = jnp.einsum("rld,nd->rnl", routers, inputs)
-    outputs = outputs.reshape(-1, dims.max_experts)
-    mask = model.masks(outputs, params.num_active, params.num_experts)
+    logits = jnp.einsum("rld,nd->rnl", routers, inputs)
+    logits = logits.reshape(-1, dims.max_experts)  # (routers and points, experts)
+    mask = model.masks(logits, params.num_active, params.num_experts)
     exists = jnp.arange(dims.max_experts) < params.num_experts
-    left_out = jnp.argmax(~mask & exists, axis=1)  # names a mask of T - 1 experts
+    left_out = jnp.argmax(~mask & exists, axis=1)  # names a mask with k = T - 1, as the active expert does if k = 1
     labels = jnp.where(jnp.asarray(params.num_active) == 1, jnp.argmax(mask, axis=1), left_out)
     labels = labels.astype(jnp.int32).reshape(NUM_ROUTERS, -1)
     is_mask = jnp.any(jnp.all(labels[:, None, :] == functions, axis=2), axis=0)
@@ -325,8 +325,8 @@ class ShatteringTables(NamedTuple):
 @functools.cache
 def shattering_tables(num_points: int, num_labels: int) -> ShatteringTables:
     labels = np.eye(num_labels)
-    pairs = np.array([labels[first] + labels[second] for first, second in itertools.combinations(range(num_labels), 2)])
-    pairs = pairs.reshape(-1, num_labels)
+    pairs = np.array([first + second for first, second in itertools.combinations(labels, 2)])
+    pairs = pairs.reshape(-1, num_labels)  # also with one label, where there is no pair
 
     def for_all_points(table_of_one: np.ndarray) -> np.ndarray:
         return functools.reduce(np.kron, [table_of_one] * num_points)
@@ -355,9 +355,9 @@ def class_sizes(is_member: Bool[Array, " L^n"], num_points: int, num_labels: int
     occurs = (tables.patterns @ is_member.astype(dtype) > 0).astype(dtype)
     is_shattered = tables.cubes @ occurs == 2**tables.cube_sizes
     counts = tables.sets @ occurs
-    per_size = tables.set_sizes == jnp.arange(1, num_points + 1)[:, None]
+    has_size = tables.set_sizes == jnp.arange(1, num_points + 1)[:, None]  # (sizes, sets)
     return ClassCapacity(
-        log_growth=jnp.log(jnp.max(jnp.where(per_size, counts, 0), axis=1)),
+        log_growth=jnp.log(jnp.max(jnp.where(has_size, counts, 0), axis=1)),
         natarajan=jnp.max(jnp.where(is_shattered, tables.cube_sizes, 0)),
     )
 
@@ -371,15 +371,15 @@ def lone_points(dims: Dims, key: Key[Array, ""], params: Params) -> Gap:
     their counts in S and S'. The masks shatter `NUM_LONE` points and no more. For a fixed mask L_S = L_S' for all its
     experts, unless one of its points is drawn.
     """
-    inputs = jax.random.bits(key, (2, dims.max_samples), jnp.uint32)
+    all_inputs = jax.random.bits(key, (2, dims.max_samples), jnp.uint32).reshape(-1)  # of S, then of S'
     is_drawn = jnp.arange(dims.max_samples) < params.num_samples
-    all_inputs = inputs.reshape(-1)  # of S, then of S'
     exists = jnp.tile(is_drawn, 2)
     is_same = (all_inputs[:, None] == all_inputs) & exists & exists[:, None]
     is_first = exists & (jnp.argmax(is_same, axis=1) == jnp.arange(len(all_inputs)))
     is_in_s = jnp.arange(len(all_inputs)) < dims.max_samples
     difference = jnp.sum(jnp.where(is_in_s, 1, -1) * is_same, axis=1, dtype=jnp.int32) * is_first
-    largest = [jnp.sum(jnp.sort(jnp.maximum(sign * difference, 0))[-NUM_LONE:]) for sign in (1, -1)]
+    excesses = [jnp.sort(jnp.maximum(sign * difference, 0)) for sign in (1, -1)]  # of S over S', and of S' over S
+    largest = [jnp.sum(excess[-NUM_LONE:]) for excess in excesses]
     gap = jnp.maximum(*largest).astype(jnp.result_type(float))
     return Gap(gap=gap / jnp.asarray(params.num_samples, jnp.result_type(float)))
 
@@ -391,7 +391,7 @@ def draws(law: Callable[..., Array], key: Key[Array, ""], *shapes: tuple[int, ..
     starts = itertools.accumulate(sizes, initial=0)
     return [
         jax.lax.slice_in_dim(numbers, start, start + size).reshape(shape)
-        for start, size, shape in zip(starts, sizes, shapes, strict=False)
+        for start, size, shape in zip(starts, sizes, shapes, strict=False)  # the last start is the end
     ]
 
 
@@ -414,6 +414,7 @@ def _norms(rows: Float[Array, "*n d"]) -> Float[Array, "*n"]:
 def _mixtures(
     units: Float[Array, "n F"], signs: np.ndarray, values: Float[Array, "T k m"], exists: Bool[Array, "T k"]
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    """Return m times `Complexities.mixtures`, and m times `Complexities.vertex`."""
     functions = values.reshape(-1, values.shape[-1])
     exists = exists.reshape(-1)
     table = jnp.asarray(signs, values.dtype)

@@ -1,7 +1,6 @@
 """Report on the bounds for one classifier."""
 
 import dataclasses
-import itertools
 import math
 import string
 from collections.abc import Sequence
@@ -77,8 +76,8 @@ def document(setting: Setting, bounds: Sequence[EvaluatedBound], notes: Sequence
 def _text(setting: Setting, bounds: Sequence[EvaluatedBound], notes: Sequence[str]) -> str:
     rows = []
     for bound in bounds:
-        least = bound.smallest_num_samples
-        needed = "never" if least is None else count(least)
+        smallest = bound.smallest_num_samples
+        needed = "never" if smallest is None else count(smallest)
         rows.append((WORDS[bound.form.name].title, _dimension(bound), _value(bound.value), needed, status(bound)))
     return filled(
         Path(__file__).with_name("bound.md"),
@@ -96,9 +95,9 @@ def hypotheses(setting: Setting, bounds: Sequence[EvaluatedBound]) -> list[tuple
 
 
 def _letters(bounds: Sequence[EvaluatedBound]) -> dict[str, str]:
-    needs = set(itertools.chain.from_iterable(map(_needs, bounds)))
+    needs = set().union(*map(_needs, bounds))
     ordered = [need for need in (*HYPOTHESES, *RESTS_ON) if need in needs]
-    return dict(zip(ordered, string.ascii_lowercase, strict=False))
+    return dict(zip(ordered, string.ascii_lowercase, strict=False))  # fewer than 26
 
 
 def _needs(bound: EvaluatedBound) -> tuple[str, ...]:
@@ -159,14 +158,14 @@ def _body(setting: Setting, bounds: Sequence[EvaluatedBound], notes: Sequence[st
         for bound in bounds
     ]
     is_any = setting.experts == calculator.ANY
-    facts = {
+    derived = {
         "experts": setting.experts,
         "router": setting.router_kind,
         "rademacher": None if is_any else calculator.rademacher(setting, setting.num_samples),
         "stored_weights": setting.stored_weights,
         "stored_bits": setting.stored_bits,
     }
-    return {"setting": dataclasses.asdict(setting), "known": facts, "notes": notes, "bounds": rows}
+    return {"setting": dataclasses.asdict(setting), "known": derived, "notes": notes, "bounds": rows}
 
 
 def status(bound: EvaluatedBound) -> str:

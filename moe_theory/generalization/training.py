@@ -76,7 +76,7 @@ def system(dims: Dims, data: str = source.RANDOM_LABELS, optimizer: Optimizer | 
         ([0.5, 0.5, 0.5], True)
     """
     source.check_data(dims, data)
-    transform = optimizer or optax.adam
+    make_transform = optimizer or optax.adam
 
     def init(key: Key[Array, ""], params: Params) -> State:
         constraints.check(params, dims)
@@ -86,7 +86,7 @@ def system(dims: Dims, data: str = source.RANDOM_LABELS, optimizer: Optimizer | 
         weights = model.draw_weights(weight_key, dims, params)
         return State(
             weights=weights,
-            optimizer_state=transform(jnp.asarray(params.learning_rate, dtype)).init(weights),
+            optimizer_state=make_transform(jnp.asarray(params.learning_rate, dtype)).init(weights),
             sample=source.draw_sample(sample_key, dims, params, data, teacher),
             teacher=teacher,
             num_experts=jnp.asarray(params.num_experts, jnp.int32),
@@ -98,7 +98,7 @@ def system(dims: Dims, data: str = source.RANDOM_LABELS, optimizer: Optimizer | 
 
     def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Info]:
         del key
-        return learn(state, params, optimizer=transform)
+        return learn(state, params, optimizer=make_transform)
 
     return System(init, step)
 

@@ -49,8 +49,8 @@ BOUNDS = {  # with the class's d_N, with d_N = 1 where it is 0, and the correcte
     "granted": (roles.PRINTED_TOO, "Theorem 1, $d_N$ = 1"),
     "repaired": (roles.RIGHT, "what holds"),
 }
-LEAST_PADDED = 65536  # number of samples in B's programs
-COORDINATES = 2  # B's router sees an input's own coordinate and a constant
+LEAST_PADDED = 65536  # samples of B's arrays, at least, so that B's smaller cases share one program
+COORDINATES = 2  # that B's router sees: an input's own coordinate and a constant
 CROSSING = roles.PRINTED_MARK(marker="o", markersize=6, markeredgewidth=1.3, zorder=5)
 
 
@@ -122,8 +122,8 @@ def bounds_of(setup: plot.Setup, case: Case, num_samples: int) -> dict[str, floa
     if not case.is_learned:
         granted = theorem_1_at(params, rademacher, router, COORDINATES, least_natarajan=1.0)
     complexity = corrected.product_complexity(num_experts, num_samples, norm)
-    holds = corrected.uniform(complexity, patterns, num_samples, LIPSCHITZ, float(params.delta))
-    return {"printed": printed, "granted": granted, "repaired": float(holds)}
+    repaired = corrected.uniform(complexity, patterns, num_samples, LIPSCHITZ, float(params.delta))
+    return {"printed": printed, "granted": granted, "repaired": float(repaired)}
 
 
 def first_crossing(setup: plot.Setup, case: Case, bound: str, means: Float[np.ndarray, " P"]) -> float:
@@ -193,7 +193,7 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
 def _draw_crossings(panel: plot.Axes, selection: xr.Dataset) -> None:
     samples = selection.samples.values
     means = selection["mean"].values
-    for bound, shift in (("printed", (-5, -6)), ("granted", (5, 6))):
+    for bound, shift in (("printed", (-5, -6)), ("granted", (5, 6))):  # of the note, in points
         place = float(selection[f"{bound}_crossing"])
         if np.isnan(place):
             continue

@@ -1,7 +1,6 @@
 """Theorem 1 over the number of active experts: Eq. (22), Eq. (23), and the smallest corrected bound.
 
-(23) bounds log binom(T, k) by k (1 + log(T/k)), which grows up to k = T. The binomial in (22) is the same for k and T -
-k.
+(23) bounds log binom(T, k) by k (1 + log(T/k)), which grows up to k = T. The binomial in (22) is the same for T - k.
 """
 
 from typing import Any
@@ -31,7 +30,7 @@ AT_EACH_K = {  # with the class's d_N at this k
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
-    dimensions_of = {
+    dimensions_of = {  # d_N for each k, by T
         number: [natarajan("linear", number, k, NUM_FEATURES, setup.reading.name) for k in range(1, number + 1)]
         for number in EXPERTS
     }
@@ -55,14 +54,14 @@ def _bounds_of(
     norm = float(params.expert_norm)
     delta = float(params.delta)
 
-    def printed(form: Any, dimension: float) -> float:
+    def theorem_1(form: Any, dimension: float) -> float:
         sizes = (num_experts, num_active, NUM_SAMPLES)
-        radius = norm / np.sqrt(NUM_SAMPLES)
-        return float(theory.theorem_1(*sizes, radius, dimension, lipschitz=LIPSCHITZ, delta=delta, form=form))
+        rademacher = norm / np.sqrt(NUM_SAMPLES)
+        return float(theory.theorem_1(*sizes, rademacher, dimension, lipschitz=LIPSCHITZ, delta=delta, form=form))
 
-    curves = {form: printed(form, largest) for form in theory.FORMS}
+    curves = {form: theorem_1(form, largest) for form in theory.FORMS}
     curves["repaired"] = corrected_bounds_at(params, NUM_FEATURES).best
-    return curves | {f"{form}_own": printed(form, at_this_k) for form in theory.FORMS} | {"natarajan": at_this_k}
+    return curves | {f"{form}_own": theorem_1(form, at_this_k) for form in theory.FORMS} | {"natarajan": at_this_k}
 
 
 def caption_words(data: xr.Dataset) -> dict[str, str]:
@@ -98,10 +97,10 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     axes = plot.row(canvas, titles, xlabel="active experts $k$", ylabel="bound on the generalization error")
     for panel, num_experts in zip(axes, data.experts.values, strict=True):
         selection = data.sel(experts=num_experts, active=slice(1, int(num_experts)))
-        panel.set_ylim(0, 1.06 * float(selection[list(CURVES)].to_array().max()))
+        panel.set_ylim(0, 1.06 * float(selection[list(CURVES)].to_array().max()))  # room for markers
         panel.set_xticks([1, *(num_experts * share // 4 for share in (1, 2, 3, 4))])
         is_smaller = selection.natarajan.values < float(selection.natarajan.max())
-        for part, looks in ((selection, CURVES), (selection.isel(active=is_smaller), AT_EACH_K)):
-            for name, (role, label) in looks.items():
+        for part, styles in ((selection, CURVES), (selection.isel(active=is_smaller), AT_EACH_K)):
+            for name, (role, label) in styles.items():
                 panel.plot(part.active, part[name], clip_on=False, **role, label=label)
     plot.legend(canvas, 5)

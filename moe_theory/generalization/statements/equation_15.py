@@ -12,6 +12,7 @@ from moe_theory.verification.claim import excess
 from moe_theory.verification.statement import probability
 
 NUM_LONE_MASKS = sum(math.comb(2 * LONE_SAMPLES, size) for size in range(NUM_LONE + 1))  # Gamma for lone points
+MOST_OF_ONE = 2 * LONE_SAMPLES * NUM_LONE / NUM_INPUTS  # of a gap for one mask, which needs one of its lone inputs
 
 EQUATION_15 = statement("equation-15", module=__name__)
 
@@ -19,7 +20,7 @@ EQUATION_15 = statement("equation-15", module=__name__)
 @EQUATION_15.charitable(
     "equation-15.sample-dependent-masks",
     all_cells(LONE_POINT),
-    probability(at_most=2 * NUM_LONE_MASKS * 2 * LONE_SAMPLES * NUM_LONE / NUM_INPUTS),
+    probability(at_most=2 * NUM_LONE_MASKS * MOST_OF_ONE),
     instead="equation-15.centred-massart",
 )
 def has_gap(run) -> np.ndarray:

@@ -23,7 +23,7 @@ def sparsity_grid() -> dict[str, np.ndarray]:
     """Return (22), (23) and the log patterns in (22), for all k <= T <= 64, m and d_N (sizes, m, d_N)."""
     sizes = range(1, 65)
     pairs = np.array([(experts, active) for experts, active in itertools.product(sizes, sizes) if active <= experts])
-    experts, active = pairs.T[:, :, None, None]
+    experts, active = pairs.T[:, :, None, None]  # each (sizes, 1, 1), to broadcast over m and d_N
     samples = np.array([10, 1000, 10**6])[:, None]
     dimensions = np.array([1, 10, 1000])
     values = {
@@ -31,7 +31,7 @@ def sparsity_grid() -> dict[str, np.ndarray]:
         for form in theory.FORMS
     }
     patterns = np.asarray(theory.equation_16(experts, active, samples, dimensions))
-    return {**values, "pairs": pairs, "patterns": patterns, "samples": np.broadcast_to(samples, patterns.shape)}
+    return {**values, "patterns": patterns, "samples": np.broadcast_to(samples, patterns.shape)}
 
 
 @EQUATION_22.step("equation-22.inversion", COMPUTED, EXACTLY)

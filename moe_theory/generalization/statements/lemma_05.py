@@ -13,7 +13,7 @@ from moe_theory.verification.statement import bound, equality
 BY_CELLS = experiments.FEW_CELLS.over("num_experts")
 # T = 8 with these k, at every norm of the router for which gates differ.
 SIZES = list(itertools.product(experiments.ROUTER_NORMS, experiments.ROUTER_ACTIVE))
-ALL_NAMES = tuple(dict.fromkeys(experiments.router_name(SPARSE_EXPERTS, count, norm) for norm, count in SIZES))
+ALL_NAMES = tuple(dict.fromkeys(experiments.router_name(SPARSE_EXPERTS, k, norm) for norm, k in SIZES))  # k = 1 once
 SPARSE_NAMES = tuple(name for name in ALL_NAMES if LINEAR_ROUTER.cells[name]["num_active"] < SPARSE_EXPERTS)
 
 LEMMA_5 = statement("lemma-5", module=__name__)

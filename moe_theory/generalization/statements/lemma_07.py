@@ -21,7 +21,7 @@ def gaps_of(run) -> np.ndarray:
     return np.array(CELL_GAPS[int(run.params.num_experts)])
 
 
-def coin_gaps(run) -> np.ndarray:
+def gaps_of_coin(run) -> np.ndarray:
     return np.array(COIN_GAPS[int(run.params.num_samples)])[:, None]
 
 
@@ -49,11 +49,11 @@ def weighted_gap(run) -> np.ndarray:
 
 @ranged(low=0, high=1)
 def is_coin_beyond_half(run) -> np.ndarray:
-    return np.abs(risk_difference(run)) > coin_gaps(run) / 2
+    return np.abs(risk_difference(run)) > gaps_of_coin(run) / 2
 
 
 @LEMMA_7.charitable("lemma-7.one-function", BY_SAMPLES, bound(at_most=is_coin_beyond_half), labels=COIN_LABELS)
 @ranged(low=0, high=1)
 def weighted_coin(run) -> np.ndarray:
-    is_above = np.abs(shown(run, "risk") - 0.5) > coin_gaps(run)
-    return theory.ghost_factor(int(run.params.num_samples), coin_gaps(run)) * is_above
+    is_above = np.abs(shown(run, "risk") - 0.5) > gaps_of_coin(run)
+    return theory.ghost_factor(int(run.params.num_samples), gaps_of_coin(run)) * is_above

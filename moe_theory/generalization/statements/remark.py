@@ -16,9 +16,9 @@ from moe_theory.verification.statement import alike, identity, ordering, rate
 LARGEST = 64  # largest T at which the term is evaluated
 MANY = 4096  # T
 FEW_OF_MANY = (1, 2, 4, 8, 16, 32, 64)  # k
-FIT_ACTIVE = (1, 2, 4, 8)
 FIT_SAMPLES = 128
 FIT_EXPERTS = 8
+FIT_ACTIVE = experiments.FIT_ACTIVE[FIT_EXPERTS]  # k
 ANY_RUN = Selection(experiments.COIN, cells=(cell_name(m=experiments.COIN_SAMPLES[0]),), is_computed=True)
 BY_ACTIVE = dataclasses.replace(ANY_RUN, abscissa=FEW_OF_MANY)
 TO_DOUBLE_ROUNDING = identity(within=1e-12)
@@ -27,11 +27,11 @@ TERM = statement("remark-term", module=__name__)
 FEWER_ACTIVE = statement("remark-fewer-active", module=__name__)
 
 
-def largest_over_sizes(fall: Callable[[np.ndarray], np.ndarray]) -> float:
-    """Return the largest value of `fall` over T. It receives the term over all k."""
+def largest_over_sizes(measure: Callable[[np.ndarray], np.ndarray]) -> float:
+    """Return the largest value that `measure` gives for any T, or 0. It receives the term over all k."""
     sizes = (np.arange(1, experts + 1) for experts in range(2, LARGEST + 1))
     terms = [np.asarray(theory.sparsity_term(active[-1], active)) for active in sizes]
-    return max(float(np.max(fall(term), initial=0.0)) for term in terms)
+    return max(float(np.max(measure(term), initial=0.0)) for term in terms)
 
 
 @TERM.charitable("remark.monotone", ANY_RUN, TO_DOUBLE_ROUNDING, labels=["largest fall"])
@@ -114,8 +114,7 @@ GROWING = CELLS.over({cell_name(T=number, m=SAMPLES): number for number in exper
 
 @MORE_EXPERTS.charitable("remark.log-term", ANY_RUN, TO_DOUBLE_ROUNDING, labels=["largest excess"])
 def largest_excess_over_logarithm(run) -> np.ndarray:
-    sizes = np.arange(1, LARGEST + 1)
-    num_active, num_experts = (grid[np.triu_indices(LARGEST)] for grid in np.meshgrid(sizes, sizes, indexing="ij"))
+    num_active, num_experts = np.array(np.triu_indices(LARGEST)) + 1  # all 1 <= k <= T <= LARGEST
     factors = theory.sparsity_term(num_experts, num_active) / theory.sparsity_term(num_active, num_active)
     return alike(run, max(0.0, float(np.max(factors - 1 - np.log(num_experts)))))
 

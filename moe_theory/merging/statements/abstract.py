@@ -38,7 +38,7 @@ def slows_down(run) -> np.ndarray:
 
 @SUBLINEAR.literal("abstract.sublinear-root", TANBR_LONG, MOSTLY)
 def grows_like_root(run) -> np.ndarray:
-    regret = np.maximum(recorded(run, "cumulative_regret")[np.array(SLOTS) - 1], 1e-9)
+    regret = np.maximum(recorded(run, "cumulative_regret")[np.array(SLOTS) - 1], 1e-9)  # a regret of 0 has no logarithm
     return experiments.exponent_over_log(regret, SLOTS) <= 0.5 + TOLERANCE
 
 
@@ -47,8 +47,8 @@ def claim_saving(statement: Declared, id: str, rival: str, saving: float, role: 
     test_saving(lambda run: is_cheaper(run, MERGED, rival, share=1 - saving))
 
 
-SAVING = 0.45
-SEVERAL = ("token-top-2-capacity", "token-top-3-capacity", "smear-example-linear", "smear-token-linear")
+SAVING = 0.45  # share of a rival's time
+SEVERAL_EXPERTS = ("token-top-2-capacity", "token-top-3-capacity", "smear-example-linear", "smear-token-linear")
 LATENCY = statement("abstract-latency", module=__name__)
 
 
@@ -58,23 +58,23 @@ def saved_as_printed(run) -> np.ndarray:
 
 
 for rival in experiments.TIMED:
-    claim_saving(LATENCY, "abstract.latency", rival, SAVING, "charitable" if rival in SEVERAL else "literal")
+    claim_saving(LATENCY, "abstract.latency", rival, SAVING, "charitable" if rival in SEVERAL_EXPERTS else "literal")
 
 MEMORY = statement("abstract-memory", module=__name__)
 
 
-def share_of(run, field: str) -> np.ndarray:
-    methods = (run.records[name] for name in (MERGED, "token-top-1-capacity"))
-    merged, routed = (np.asarray(getattr(method, field)[0], np.float64) for method in methods)
+def merged_over_routed(run, field: str) -> np.ndarray:
+    merged = np.asarray(getattr(run.records[MERGED], field)[0], np.float64)
+    routed = np.asarray(getattr(run.records["token-top-1-capacity"], field)[0], np.float64)
     return merged / routed
 
 
 @MEMORY.ours("abstract.memory-loaded", BYTES, bound(at_most=0.8), exact=True)
 @MEMORY.ours("abstract.memory-loaded-at-most", BYTES, bound(at_least=0.75), exact=True)
 def share_of_loaded(run) -> np.ndarray:
-    return share_of(run, "loaded_bytes")
+    return merged_over_routed(run, "loaded_bytes")
 
 
 @MEMORY.ours("abstract.memory-peak", BYTES, bound(at_most=0.8), exact=True)
 def share_of_peak(run) -> np.ndarray:
-    return share_of(run, "peak_bytes")
+    return merged_over_routed(run, "peak_bytes")

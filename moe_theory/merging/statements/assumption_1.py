@@ -13,12 +13,12 @@ ASSUMPTION_1 = statement("assumption-1", module=__name__)
 
 @ASSUMPTION_1.ours("assumption-1.diameter", by_ratio("uniform"), identity(within=0), instead="assumption-1.cyclic")
 def diameter_excess(run) -> np.ndarray:
-    return _excess(run, is_cut=True)
+    return _excess(run, is_tightened=True)
 
 
 @ASSUMPTION_1.replacement("assumption-1.cyclic", TREES.at(CYCLIC), identity(within=1e-6), labels=["largest excess"])
 def cyclic_excess(run) -> np.ndarray:
-    return _excess(run, is_cut=False)
+    return _excess(run, is_tightened=False)
 
 
 @ASSUMPTION_1.ours("assumption-1.best-leaf", ABLATION.over("smoothness_ratio"), probability(at_least=1 - CONFIDENCE))
@@ -26,10 +26,11 @@ def is_near_best(run) -> np.ndarray:
     return np.all(recorded(run, "best_gap") <= _allowed(run, recorded(run, "best_depth")), axis=0)
 
 
-def _excess(run, is_cut: bool) -> np.ndarray:
+def _excess(run, is_tightened: bool) -> np.ndarray:
     leaves = run.state.tree
-    lower, upper = (np.moveaxis(np.asarray(side, np.float64), 1, -1) for side in (leaves.lower, leaves.upper))
-    if is_cut:
+    lower = np.moveaxis(np.asarray(leaves.lower, np.float64), 1, -1)
+    upper = np.moveaxis(np.asarray(leaves.upper, np.float64), 1, -1)
+    if is_tightened:
         lower, upper = tree.tightened(lower, upper)
     sides = np.where(leaves.active, (upper - lower).max(axis=-1), 0)
     return excess(sides, _allowed(run, np.asarray(leaves.depth, np.float64))).max(axis=0)

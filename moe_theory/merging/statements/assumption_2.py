@@ -16,8 +16,8 @@ ASSUMPTION_2 = statement("assumption-2", module=__name__)
 def num_zeros(run) -> np.ndarray:
     leaves = run.state.tree
     counts = []
-    for place in range(len(run.replicates)):
-        points = np.asarray(leaves.point[:, :, place], np.float64)[leaves.active[:, place]]
+    for column in range(len(run.replicates)):
+        points = np.asarray(leaves.point[:, :, column], np.float64)[leaves.active[:, column]]
         rows = np.unique(points / np.linalg.norm(points, axis=1, keepdims=True), axis=0)
         counts.append(len(rows) - np.linalg.matrix_rank(theory.neural_tangent_kernel(rows), hermitian=True))
     return np.array(counts, np.float64)
@@ -33,12 +33,12 @@ def norm_error(run) -> np.ndarray:
 def is_singular(run) -> np.ndarray:
     leaves = run.state.tree
     flags = []
-    for place in range(len(run.replicates)):
-        points = np.asarray(leaves.point[:, :, place], np.float64)[leaves.active[:, place]]
-        split_last = run.records.num_leaves[-1, place] != run.records.num_leaves[-2, place]
+    for column in range(len(run.replicates)):
+        points = np.asarray(leaves.point[:, :, column], np.float64)[leaves.active[:, column]]
+        has_split = run.records.num_leaves[-1, column] != run.records.num_leaves[-2, column]
         # A child now has the row of the split leaf. If there is a second child, it took the last row.
-        new = [int(run.records.row[-1, place]), len(points) - 1]
-        stayed = np.delete(points, new, axis=0) if split_last else points
-        rows = np.concatenate([points, stayed])
+        new = [int(run.records.row[-1, column]), len(points) - 1]
+        unsplit = np.delete(points, new, axis=0) if has_split else points
+        rows = np.concatenate([points, unsplit])  # candidates of the last slot, and those that the one before shares
         flags.append(np.linalg.matrix_rank(theory.neural_tangent_kernel(rows), hermitian=True) < len(rows))
     return np.array(flags)

@@ -9,7 +9,7 @@ from moe_theory.verification.claim import excess
 from moe_theory.verification.statement import alike, identity
 
 RATES = 1 / (1 - np.array(SMOOTHNESS_RATIOS))
-X = 100.0
+X = 100.0  # x at which the powers are compared
 POWER = 2 ** (RATES * np.log(X))
 
 EQUATION_8 = statement("equation-8", module=__name__)
@@ -40,8 +40,8 @@ def power_error(run) -> np.ndarray:
 
 @EQUATION_8.replacement("equation-8.right-power", computed(*BY_RATIO), identity(within=1e-9))
 def right_power_error(run) -> np.ndarray:
-    printed = X ** (RATES * np.log(2))
-    return alike(run, np.abs(POWER - printed) / np.maximum(POWER, printed))
+    right_power = X ** (RATES * np.log(2))
+    return alike(run, np.abs(POWER - right_power) / np.maximum(POWER, right_power))
 
 
 EQUATION_8.cite("lemma-1.leaves", role="corrected")

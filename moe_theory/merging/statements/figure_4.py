@@ -18,7 +18,7 @@ TESTBED_RIVALS = (*FIXED_MERGES, policies.NUCB)  # of the paper
 @functools.cache
 def is_ahead_by(gain: float) -> Callable[..., np.ndarray]:
     """Return a test of whether a run's final accuracy is above each of the others' by at least `gain` (V, B)."""
-    return lambda first, *others: np.stack([lead_over(first, rival) >= gain for rival in others])
+    return lambda policy, *rivals: np.stack([lead_over(policy, rival) >= gain for rival in rivals])
 
 
 def claim_gain(
@@ -49,7 +49,7 @@ claim_gain(FIGURE_4, "figure-4.agreeing", "agreeing-fixed", rivals=TESTBED_RIVAL
 def claim_orders(id: str, rivals: Sequence[str], surface: str):
     runs = SURFACE[surface].together(policies.TANBR, *rivals)
     test_orders = FIGURE_4.ours(id, runs, MOSTLY, labels=[f"tanbr below {rival}" for rival in rivals])
-    test_orders(lambda tanbr, *others: np.stack([final_regret(tanbr) < final_regret(other) for other in others]))
+    test_orders(lambda tanbr, *rivals: np.stack([final_regret(tanbr) < final_regret(rival) for rival in rivals]))
 
 
 def final_regret(run) -> np.ndarray:

@@ -7,8 +7,8 @@ from moe_theory.merging.experiments import MOSTLY, ROUTED_EXPERTS, ROUTING, STEP
 from moe_theory.merging.statements.setting import statement
 from moe_theory.verification.statement import bound
 
-LEAVES = 20  # feasible leaves
-MOST_SECONDS = 0.4e-3
+LEAVES = 20
+MOST_SECONDS = 0.4e-3  # of one choice
 
 FIGURE_6 = statement("figure-6", module=__name__)
 for form, id in ((uncertainty.DIAGONAL, "figure-6.routing-time"), (uncertainty.EXACT, "figure-6.routing-time-exact")):
@@ -30,7 +30,7 @@ def takes_longer(*runs) -> np.ndarray:
 
 
 def first_slots(*runs) -> np.ndarray:
-    """Return each run's first slot with 20 feasible leaves, or one past the last if there is none (V, B)."""
+    """Return each run's first slot with `LEAVES` feasible leaves, or one past the last if there is none (V, B)."""
     slots = []
     for run in runs:
         has_leaves = np.asarray(run.records.num_active) >= LEAVES

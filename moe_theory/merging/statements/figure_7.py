@@ -9,7 +9,7 @@ from moe_theory.merging.statements.setting import statement
 
 RUNS_BY_RATIO = experiments.ABLATION.over("smoothness_ratio").jointly()
 RUNS_BY_RATE = experiments.ABLATION.over("learning_rate").jointly()
-PAIRS = [f"rho = {one:g} against {other:g}" for one, other in itertools.pairwise(experiments.SMOOTHNESS_RATIOS)]
+PAIRS = [f"rho = {low:g} against {high:g}" for low, high in itertools.pairwise(experiments.SMOOTHNESS_RATIOS)]
 
 FIGURE_7 = statement("figure-7", module=__name__)
 

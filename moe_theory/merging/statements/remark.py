@@ -17,6 +17,7 @@ PICKING = (512, 1024, 2048, experiments.LONG_SLOTS)
 LARGEST_RATIO = experiments.SMOOTHNESS_RATIOS[-1]
 EXPONENT = corrected.regret_exponent(LARGEST_RATIO)
 SIZES = (1e6, 1e8, 1e10, 1e12)  # T at which the right side of (6) is evaluated
+DIMENSION = 10.0  # effective dimension, where it does not grow with T
 SUMS = dataclasses.replace(experiments.GROWTH.at(experiments.tree_cell("in-turn", LARGEST_RATIO)), abscissa=GROWING)
 BOUNDS = experiments.computed(abscissa=SIZES)
 
@@ -74,7 +75,7 @@ def parts_at(size: float, dimension: float) -> tuple[float, float]:
 
 @REMARK.literal("remark.bound", BOUNDS, rate(at_most=0.5), instead="remark.neural-part")
 def bound_over_logarithm(run) -> np.ndarray:
-    bounds = np.array([parts_at(size, 10.0)[1] for size in SIZES])
+    bounds = np.array([parts_at(size, DIMENSION)[1] for size in SIZES])
     return alike(run, bounds / np.log(SIZES))
 
 
@@ -87,7 +88,7 @@ def bound_over_order(run) -> np.ndarray:
 
 @REMARK.replacement("remark.neural-part", BOUNDS, rate(at_most=0.5))
 def neural_part_over_logarithm(run) -> np.ndarray:
-    neural_parts = np.array([parts_at(size, 10.0)[0] for size in SIZES])
+    neural_parts = np.array([parts_at(size, DIMENSION)[0] for size in SIZES])
     return alike(run, neural_parts / np.log(SIZES))
 
 
@@ -100,7 +101,7 @@ def descent_terms(run: Run, steps_over_size: Callable[[float], float]) -> np.nda
     for size in SIZES:
         length = 2 * size + 1  # T L + lambda
         bound = theory.theorem_1(
-            size, 10.0, 1e6, learning_rate=1 / (64 * length), num_steps=length * steps_over_size(size)
+            size, DIMENSION, 1e6, learning_rate=1 / (64 * length), num_steps=length * steps_over_size(size)
         )
         ratios.append(2 * bound.optimization / bound.norm)
     return alike(run, np.array(ratios))

@@ -18,7 +18,7 @@ from moe_theory.verification.statement import statement as declare
 
 SETTLED = experiments.ONCE_SETTLED.over([TWICE, AS_MANY])
 TRADING = experiments.TRADING.over({f"sigma_0 = {scale:g}": scale for scale in SCALES})
-SMALL = 1e-9  # bound on numbers that are 0 up to rounding
+SMALL = 1e-9  # numbers below this are 0 up to rounding
 FREE = (experiments.FREE_SCALE, experiments.FREE_TASKS, experiments.FREE_FEATURES, experiments.FREE_SHARE)
 
 HOLDS = {
@@ -64,13 +64,12 @@ FORGETTING = statement("forgetting", module=__name__, free=FREE)
 @FORGETTING.charitable("forgetting.decay", SETTLED, identity(within=SMALL))
 def off_the_decay(run):
     end = run.rounds[-1]
-    settled = run.state.settled
     state = run.state
     # F_t and G_t are means over t - 1 and t rounds. The sums behind these means do not grow once a run is settled.
-    forgetting = run.records.forgetting[-1] * (end - 1) - state.forgetting * (settled - 1)
-    error = run.records.generalization_error[-1] * end - state.generalization_error * settled
+    forgetting = run.records.forgetting[-1] * (end - 1) - state.forgetting * (state.settled - 1)
+    error = run.records.generalization_error[-1] * end - state.generalization_error * state.settled
     growth = np.maximum(abs(forgetting), abs(error)) / (end * float(run.params.truth_scale) ** 2)
-    return np.where(settled > 0, growth, 0)
+    return np.where(state.settled > 0, growth, 0)
 
 
 TIME = statement("settling", module=__name__, free=())
