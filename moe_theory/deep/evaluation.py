@@ -69,7 +69,7 @@ def record(
     tests: Int[Array, " n"],
     rows: Tables,
 ) -> Past:
-    """Return the past with the arrival of round `time`. Its expert has evaluations `rows` (K, n) after learning."""
+    """Return the past with the arrival of round `time`. `rows` (K, n) evaluate the task's expert after learning."""
     if constraints.is_known(time) and int(time) > past.max_rounds:
         raise InvalidValueError(
             f"round {int(time)} must be at most max_rounds={past.max_rounds}, the length of the arrays. Raise "
@@ -85,37 +85,36 @@ def record(
 
 
 def scores(past: Past, tables: Tables, time: Int[Array, ""]) -> Scores:
-    """Return F_t, G_t and accuracy after round `time`, for all routed tasks and by class.
+    """Return F_t, G_t and accuracy after round `time`, for all routed tasks and by class, NaN past `max_rounds`.
 
-    All scores are NaN past `Dims.max_rounds`. Source: Eqs. (15), (16) of `continual` with the mean-squared test error
-    in place of (14), and Eq. (20) of `edge`.
+    Source: Eqs. (15), (16) of `continual` with the mean-squared test error in place of (14), and Eq. (20) of `edge`.
     """
     routed = past.experts != NO_EXPERT
     count = jnp.sum(routed)
-    errors, hit_rates = (_by_task(table, past.experts, past.tasks, past.tests) for table in tables)
+    errors = _by_task(tables.losses, past)
+    hit_rates = _by_task(tables.hits, past)
     rises = jnp.sum(jnp.where(routed, errors - past.learned, 0))
     of_class = (past.tasks == jnp.arange(tables.losses.shape[1])[:, None]) & routed
-    is_stored = jnp.where(time <= past.max_rounds, 1, jnp.nan).astype(errors.dtype)
+    one = jnp.where(time <= past.max_rounds, 1, jnp.nan).astype(errors.dtype)  # or NaN
     return Scores(
-        error=is_stored * past.learned[time - 1],
-        forgetting=is_stored * rises / jnp.maximum(count - 1, 1),
-        generalization_error=is_stored * _mean(errors, routed, count),
-        accuracy=is_stored * _mean(hit_rates, routed, count),
-        class_errors=is_stored * _means(errors, of_class),
-        class_accuracies=is_stored * _means(hit_rates, of_class),
+        error=one * past.learned[time - 1],
+        forgetting=one * rises / jnp.maximum(count - 1, 1),
+        generalization_error=one * _mean(errors, routed, count),
+        accuracy=one * _mean(hit_rates, routed, count),
+        class_errors=one * _class_means(errors, of_class),
+        class_accuracies=one * _class_means(hit_rates, of_class),
     )
 
 
-def _means(values: Float[Array, " T"], of_class: Bool[Array, "K T"]) -> Float[Array, " K"]:
+def _class_means(values: Float[Array, " T"], of_class: Bool[Array, "K T"]) -> Float[Array, " K"]:
     return jnp.sum(jnp.where(of_class, values, 0), axis=1) / jnp.sum(of_class, axis=1)
 
 
-def _by_task(
-    table: Float[Array, "M K n"], experts: Int[Array, " T"], tasks: Int[Array, " T"], tests: Int[Array, "T s"]
-) -> Float[Array, " T"]:
+def _by_task(table: Float[Array, "M K n"], past: Past) -> Float[Array, " T"]:
+    """Return the mean of each past task over its test images. Tasks without an expert have values of expert 0."""
     # Whole rows are selected first, because gathering single entries takes twice as long on a CPU.
-    rows = table[jnp.maximum(experts, 0), tasks]
-    return jnp.mean(jnp.take_along_axis(rows, tests, axis=1), axis=1)
+    rows = table[jnp.maximum(past.experts, 0), past.tasks]
+    return jnp.mean(jnp.take_along_axis(rows, past.tests, axis=1), axis=1)
 
 
 def _mean(values: Float[Array, " T"], is_chosen: Bool[Array, " T"], count: Int[Array, ""]) -> Float[Array, ""]:
@@ -133,9 +132,9 @@ def evaluate_all(experts: Weights, pool: Pool, params: Params, dims: Dims) -> Ta
 def evaluate(expert: Weights, pool: Pool, params: Params, dims: Dims) -> Tables:
     network = NETWORKS[dims.network]
     count = pool.test.labels.shape[0]
-    num_batches = -(-count // EVALUATION_BATCH)
+    num_batches = -(-count // EVALUATION_BATCH)  # rounded up
     size = -(-count // num_batches)
-    # Batches have one size. The last one is filled up with its last image.
+    # Batches have one size. The last batch is filled up with its last image.
     batches = np.minimum(np.arange(num_batches * size), count - 1).reshape(num_batches, size)
 
     def outputs_of(places: Int[Array, " n"]) -> Float[Array, "n K"]:
@@ -144,11 +143,12 @@ def evaluate(expert: Weights, pool: Pool, params: Params, dims: Dims) -> Tables:
 
     outputs = jax.lax.map(outputs_of, jnp.asarray(batches)).reshape(num_batches * size, -1)[:count]
 
-    def row(task: Int[Array, ""]) -> Tables:
-        arguments = (outputs, jnp.asarray(pool.test.labels), task, params)
-        return Tables(squared_errors(*arguments), hits(*arguments))
+    labels = jnp.asarray(pool.test.labels)
 
-    return jax.vmap(row)(jnp.arange(dims.num_classes))
+    def evaluate_task(task: Int[Array, ""]) -> Tables:
+        return Tables(squared_errors(outputs, labels, task, params), hits(outputs, labels, task, params))
+
+    return jax.vmap(evaluate_task)(jnp.arange(dims.num_classes))
 
 
 def squared_errors(
@@ -156,16 +156,16 @@ def squared_errors(
 ) -> Float[Array, " n"]:
     """Return (p - y)^2 for the probability p that an image shows the task's class, summed over several classes."""
     binary = jnp.square(jax.nn.sigmoid(outputs[:, 0]) - (labels == task))
-    among = jnp.sum(jnp.square(jax.nn.softmax(outputs) - one_hot(outputs, labels)), axis=1)
-    return jnp.where(jnp.asarray(params.multi_class, bool), among, binary)
+    multi_class = jnp.sum(jnp.square(jax.nn.softmax(outputs) - one_hot(outputs, labels)), axis=1)
+    return jnp.where(jnp.asarray(params.multi_class, bool), multi_class, binary)
 
 
 def hits(
     outputs: Float[Array, "n K"], labels: Int[Array, " n"], task: Int[Array, ""], params: Params
 ) -> Float[Array, " n"]:
     binary = (outputs[:, 0] > 0) == (labels == task)
-    among = jnp.argmax(outputs, axis=1) == labels
-    hit = jnp.where(jnp.asarray(params.multi_class, bool), among, binary).astype(outputs.dtype)
+    multi_class = jnp.argmax(outputs, axis=1) == labels
+    hit = jnp.where(jnp.asarray(params.multi_class, bool), multi_class, binary).astype(outputs.dtype)
     return jnp.where(jnp.any(jnp.isnan(outputs), axis=1), jnp.nan, hit)  # NaN if the network has diverged
 
 

@@ -1,6 +1,7 @@
 """Tests of the claims about a preset's figure, by training networks."""
 
 import dataclasses
+import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -145,15 +146,17 @@ def judge(plan: Plan, *, progress: Progress = automatic, command: str | None = N
     records: Runs = {}
     num_threads = min(THREADS, available_cores()) if backend() == "cpu" else 1  # one seed fills another device
     with shown(progress) as listener:
-        for first, last in zip((0, *plan.looks), plan.looks, strict=False):
-            records = runs.joined(records, runs.run_plan(plan, listener, num_threads, range(first, last)))
+        for first, last in itertools.pairwise((0, *plan.looks)):
+            new_records = runs.run_plan(plan, listener, num_threads, replicates=range(first, last))
+            records = runs.joined(records, new_records)
             if _decide(tests, records):
                 break
-    plan = dataclasses.replace(plan, replicates=len(next(iter(records.values())).replicates))
+    num_run = len(next(iter(records.values())).replicates)
+    plan = dataclasses.replace(plan, replicates=num_run)
     if command is None:
         options = {"reading": plan.reading.name, "settings": dict(plan.settings), "seed": plan.seed}
-        words = ", ".join(f"{name}={value!r}" for name, value in options.items() if value)
-        command = f"deep.judge(deep.plan({plan.preset.name!r}, replicates={plan.replicates}, {words}))"
+        arguments = ", ".join(f"{name}={value!r}" for name, value in options.items() if value)
+        command = f"deep.judge(deep.plan({plan.preset.name!r}, replicates={plan.replicates}, {arguments}))"
     report = Report(
         verdicts=[dataclasses.replace(test.latest, command=command) for test in tests],
         command=command,
@@ -170,12 +173,12 @@ def judge(plan: Plan, *, progress: Progress = automatic, command: str | None = N
 def _tests(plan: Plan) -> list[SequentialTest]:
     claims = claims_for(plan.preset, plan.data.title) if plan.replicates > 1 else []
     error = FAMILY_ERROR / max(len(claims), 1)
-    verdicts = [blank_verdict(claim, plan.setting, plan.seed, error) for claim in claims]
     is_single_look = len(plan.looks) == 1
-    return [
-        SequentialTest(claim, verdict, plan.replicates, is_single_look=is_single_look)
-        for claim, verdict in zip(claims, verdicts, strict=True)
-    ]
+    tests = []
+    for claim in claims:
+        verdict = blank_verdict(claim, plan.setting, plan.seed, error)
+        tests.append(SequentialTest(claim, verdict, plan.replicates, is_single_look=is_single_look))
+    return tests
 
 
 def _decide(tests: list[SequentialTest], runs: Runs) -> bool:
@@ -208,6 +211,7 @@ def resized(
 
 
 def thinned(data: DataSet, default: int | None, test_images: int | None) -> DataSet:
+    """Return the data with evenly spread test images: `test_images` of them, or else `default` of them, or all."""
     total = len(data.test.labels)
     if test_images is not None and not 1 <= test_images <= total:
         raise InvalidValueError(

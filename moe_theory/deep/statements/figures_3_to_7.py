@@ -42,15 +42,15 @@ def claim_below(figure: Figure, panel: str, rival: str) -> None:
     metric = METRICS[panel]
     terminated = experiments.of_experts(metric, figure.sizes, terminate=True)
     if rival == "termination":
-        others = experiments.of_experts(metric, figure.sizes, terminate=False)
+        rival_values = experiments.of_experts(metric, figure.sizes, terminate=False)
     else:
-        others = experiments.of_experts(metric, (1,) * len(figure.sizes))
+        rival_values = experiments.of_experts(metric, (1,) * len(figure.sizes))
     STATEMENTS[figure.id].ours(
         f"{figure.id.removesuffix('-transfer')}.{rival}-{panel}",
         figure.experiment,
         experiments.MOSTLY,
         labels=experiments.by_size(figure.sizes),
-    )(lambda runs: terminated(runs) < others(runs))
+    )(lambda runs: terminated(runs) < rival_values(runs))
 
 
 for figure in FIGURES:
