@@ -93,7 +93,6 @@ def system(
         >>> jax.eval_shape(system.init, mt.root_key(0), deep.Params(num_experts=2)).gates.shape
         (2, 64)
     """
-
     if locality is not None:
         check_locality(locality)
 
@@ -215,8 +214,8 @@ def _train_expert(
     trained = training.train_on_arrival(before, arrival, pixels, pool=state.pool, time=time, params=params, dims=dims)
     after = state._replace(
         experts=networks.with_expert(state.experts, expert, trained.weights),
-        tables=evaluation.with_rows(state.tables, expert, trained.rows),
-        past=evaluation.record(state.past, time, arrival.task, expert, arrival.tests, trained.rows),
+        tables=jax.tree.map(lambda table, row: table.at[expert].set(row), state.tables, trained.rows),
+        past=evaluation.record(state.past, time, arrival, expert, trained.rows),
     )
     return Learned(after, trained.squared_change[None])
 

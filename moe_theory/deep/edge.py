@@ -112,7 +112,6 @@ def system(
         >>> jax.eval_shape(system.init, mt.root_key(0), deep.Params(num_experts=2)).pending_norm.shape
         (2,)
     """
-
     if locality is not None:
         check_locality(locality)
 
@@ -161,6 +160,7 @@ def begin(
     tables = evaluation.evaluate_all(models, pool, params, dims)
     gates = jnp.zeros((num_experts, num_features), dtype)
     positions = jnp.asarray(even_map(num_experts), dtype)
+    execution_key = jax.random.fold_in(key, _EXECUTION)
     zero = jnp.zeros((), jnp.int32)
     zeros = jnp.zeros(num_experts, jnp.int32)
     return State(
@@ -171,9 +171,7 @@ def begin(
         gate_step=gates,
         moments=gate.initial_moments(num_features),
         positions=positions,
-        execution_delay=draw_execution(
-            jax.random.fold_in(key, _EXECUTION), dims.servers, positions, params.delays, execution
-        ),
+        execution_delay=draw_execution(execution_key, dims.servers, positions, params.delays, execution),
         busy_until=zeros,
         visits=zeros,
         dropped=zero,
@@ -206,7 +204,7 @@ def learn(
     server is busy for its delay and has its new model afterwards. If no server is idle, the task is dropped.
 
     Args:
-        locality: as in `begin`.
+        locality: as in `system`.
     Source: Eqs. (1)-(13), Algorithm 1 and Section VI of `edge`.
     Raises: the errors of `begin`, and InvalidValueError for a policy that is out of range or does not return one score
         per server, or for a known round beyond `Dims.max_rounds`.
@@ -260,7 +258,7 @@ def _training_servers(time: Int[Array, ""], pixels: Array, dims: Dims, locality:
         rows = Tables(losses=trained.rows.losses[None], hits=trained.rows.hits[None])  # the same for all servers
         after = state._replace(
             experts=networks.with_expert(state.experts, task.server, trained.weights),
-            past=evaluation.record(state.past, time, arrival.task, task.server, arrival.tests, trained.rows),
+            past=evaluation.record(state.past, time, arrival, task.server, trained.rows),
             pending_rows=_select(task.mask, rows, alternatives=state.pending_rows),
             pending_task=None if locality is None else jnp.where(task.slot, arrival.task, state.pending_task),
         )

@@ -14,7 +14,7 @@ from moe_theory.core import constraints
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.deep.networks import NETWORKS, Weights
 from moe_theory.deep.params import Dims, Params
-from moe_theory.deep.tasks import Pool, inputs_of
+from moe_theory.deep.tasks import Arrival, Pool, inputs_of
 
 NO_EXPERT = -1
 # Images per evaluation of a network. On a CPU, ResNet-18 takes 5 MB for an image of 32 x 32.
@@ -61,14 +61,7 @@ def empty_past(dims: Dims) -> Past:
     )
 
 
-def record(
-    past: Past,
-    time: Int[Array, ""],
-    task: Int[Array, ""],
-    expert: Int[Array, ""],
-    tests: Int[Array, " n"],
-    rows: Tables,
-) -> Past:
+def record(past: Past, time: Int[Array, ""], arrival: Arrival, expert: Int[Array, ""], rows: Tables) -> Past:
     """Return the past with the arrival of round `time`. `rows` (K, n) evaluate the task's expert after learning."""
     if constraints.is_known(time) and int(time) > past.max_rounds:
         raise InvalidValueError(
@@ -77,10 +70,10 @@ def record(
         )
     place = time - 1
     return Past(
-        tasks=past.tasks.at[place].set(task.astype(jnp.int32)),
+        tasks=past.tasks.at[place].set(arrival.task.astype(jnp.int32)),
         experts=past.experts.at[place].set(expert),
-        tests=past.tests.at[place].set(tests.astype(jnp.int32)),
-        learned=past.learned.at[place].set(jnp.mean(rows.losses[task, tests])),
+        tests=past.tests.at[place].set(arrival.tests.astype(jnp.int32)),
+        learned=past.learned.at[place].set(jnp.mean(rows.losses[arrival.task, arrival.tests])),
     )
 
 
@@ -119,10 +112,6 @@ def _by_task(table: Float[Array, "M K n"], past: Past) -> Float[Array, " T"]:
 
 def _mean(values: Float[Array, " T"], is_chosen: Bool[Array, " T"], count: Int[Array, ""]) -> Float[Array, ""]:
     return jnp.sum(jnp.where(is_chosen, values, 0)) / jnp.maximum(count, 1)
-
-
-def with_rows(tables: Tables, expert: Int[Array, ""], rows: Tables) -> Tables:
-    return Tables(*(table.at[expert].set(row) for table, row in zip(tables, rows, strict=True)))
 
 
 def evaluate_all(experts: Weights, pool: Pool, params: Params, dims: Dims) -> Tables:

@@ -44,17 +44,13 @@ def num_features(embed: Embed, pool: Pool, num_samples: int) -> int:
     return features.shape[0]
 
 
-def updated(before: ImageMoments, image: Float[Array, " p"], time: Int[Array, ""]) -> ImageMoments:
-    gap = image - before.mean
-    mean = before.mean + gap / time
-    return ImageMoments(mean, before.squares + gap * (image - mean))  # Welford's recursion
-
-
 def observe(
     before: ImageMoments, pixels: Num[Array, "s h w c"], time: Int[Array, ""], params: Params, embed: Embed = mean_image
 ) -> tuple[ImageMoments, Float[Array, " p"]]:
     image = embed(pixels)
-    moments = updated(before, image, time)
+    gap = image - before.mean
+    mean = before.mean + gap / time
+    moments = ImageMoments(mean, before.squares + gap * (image - mean))  # Welford's recursion
     return moments, gate_input(moments, image, params)
 
 

@@ -33,15 +33,7 @@ FILES = ("results.nc", "summary.json", "verdicts.json", "deep.svg")  # a judgeme
 
 @dataclasses.dataclass(frozen=True)
 class Judgement:
-    """Runs of a preset, and the verdicts on its figure.
-
-    Examples:
-        >>> from moe_theory import deep
-        >>> plan = deep.plan("edge-mnist-small", rounds=2, samples=8, batch=8, epochs=1, test_images=50, replicates=1)
-        >>> found = deep.judge(plan)
-        >>> isinstance(found, deep.Judgement), len(found.verdicts)  # one seed decides nothing
-        (True, 0)
-    """
+    """Runs of a preset, and the verdicts on its figure, as `judge` returns them."""
 
     plan: Plan  # the plan that ran, with the seeds of its last interim analysis
     runs: Runs  # records of every round and seed (T, ..., B), by cell
@@ -151,8 +143,7 @@ def judge(plan: Plan, *, progress: Progress = automatic, command: str | None = N
             records = runs.joined(records, new_records)
             if _decide(tests, records):
                 break
-    num_run = len(next(iter(records.values())).replicates)
-    plan = dataclasses.replace(plan, replicates=num_run)
+    plan = dataclasses.replace(plan, replicates=len(next(iter(records.values())).replicates))
     if command is None:
         options = {"reading": plan.reading.name, "settings": dict(plan.settings), "seed": plan.seed}
         arguments = ", ".join(f"{name}={value!r}" for name, value in options.items() if value)

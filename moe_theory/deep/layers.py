@@ -21,14 +21,12 @@ def convolve(
 ) -> Float[Array, "n rows columns o"]:
     """Return the cross-correlation of images, which networks call convolution, zero-padded by half a kernel."""
     kernel_height, kernel_width = kernel.shape[:2]
-    options = {"stride": stride, "padding": ((kernel_height - 1) // 2, (kernel_width - 1) // 2)}
-    ways: dict[str, Callable] = {
-        "patches": functools.partial(_by_patches, **options),
-        "xla": functools.partial(_by_xla, **options),
-    }
+    padding = ((kernel_height - 1) // 2, (kernel_width - 1) // 2)
+    patches = functools.partial(_by_patches, stride=stride, padding=padding)
+    xla = functools.partial(_by_xla, stride=stride, padding=padding)
     if way == "platform":
-        return jax.lax.platform_dependent(images, kernel, cpu=ways["patches"], default=ways["xla"])
-    return ways[way](images, kernel)
+        return jax.lax.platform_dependent(images, kernel, cpu=patches, default=xla)
+    return {"patches": patches, "xla": xla}[way](images, kernel)
 
 
 def max_pool(images: Float[Array, "n h w c"], side: int = 2) -> Float[Array, "n rows columns c"]:

@@ -33,7 +33,7 @@ from moe_theory.deep.layers import (
 __all__ = ["NETWORKS", "Network", "Weights", "adapted", "mlp"]
 
 Stack = TypeVar("Stack")  # weights or other values of M experts, with leaves (M, ...)
-_KERNEL_SIDE = 3
+_SIDES = (3, 3)  # of kernels
 _POOL_SIDE = 2
 
 
@@ -197,7 +197,7 @@ def five_layer(name: str, channels: tuple[int, int], widths: tuple[int, int]) ->
                 "pools them. Use larger images, or another network."
             )
         num_features = (height // _POOL_SIDE) * (width // _POOL_SIDE) * channels[1]
-        kernels = [(_KERNEL_SIDE, _KERNEL_SIDE, num_channels, channels[0]), (_KERNEL_SIDE, _KERNEL_SIDE, *channels)]
+        kernels = [(*_SIDES, num_channels, channels[0]), (*_SIDES, *channels)]
         return _draw_layers(key, [*kernels, *_dense_shapes(num_features, (*widths, num_outputs))])
 
     def apply(weights: Weights, images: Float[Array, "n h w c"], is_training: bool) -> tuple[Array, tuple[()]]:
@@ -248,8 +248,7 @@ class _Params(NamedTuple):
 
 @functools.cache  # equal arguments give the same network, so programs are reused
 def resnet(name: str, widths: tuple[int, ...], num_blocks: int, normalization: Normalization) -> Network:
-    """Return a residual network for 8 x 8 to 64 x 64 pixels, with stem, basic blocks, mean over pixels and linear
-    layer.
+    """Return a residual network for 8 x 8 to 64 x 64 pixels: a stem, basic blocks, mean over pixels, and linear layer.
 
     Each width has `num_blocks` blocks. Except at the first width, the first block has stride 2. If size or channels
     change, the shortcut is a normalised 1 x 1 convolution. Halved sides are rounded up.
@@ -263,27 +262,24 @@ def resnet(name: str, widths: tuple[int, ...], num_blocks: int, normalization: N
 
     def init(key: Key[Array, ""], shape: tuple[int, int, int], num_outputs: int) -> Weights:
         # In the order in which `apply` uses them: the stem, then each block's two kernels and its shortcut.
-        shapes = [(_KERNEL_SIDE, _KERNEL_SIDE, shape[2], widths[0])]
+        shapes = [(*_SIDES, shape[2], widths[0])]
         num_inputs = widths[0]
-        for num_outputs_of_block, stride in zip(channels, strides, strict=True):
-            shapes.append((_KERNEL_SIDE, _KERNEL_SIDE, num_inputs, num_outputs_of_block))
-            shapes.append((_KERNEL_SIDE, _KERNEL_SIDE, num_outputs_of_block, num_outputs_of_block))
+        for num_channels, stride in zip(channels, strides, strict=True):
+            shapes += [(*_SIDES, num_inputs, num_channels), (*_SIDES, num_channels, num_channels)]
             if stride != 1:
-                shapes.append((1, 1, num_inputs, num_outputs_of_block))
-            num_inputs = num_outputs_of_block
+                shapes.append((1, 1, num_inputs, num_channels))
+            num_inputs = num_channels
         *kernels, last_kernel = he_kernels(key, [*shapes, (widths[-1], num_outputs)])
-        layers = []
-        for kernel in kernels:
-            affine = Affine(scale=jnp.ones(kernel.shape[-1]), shift=jnp.zeros(kernel.shape[-1]))
-            layers.append(_Normed(kernel, affine))
+        layers = [
+            _Normed(kernel, Affine(jnp.ones(kernel.shape[-1]), jnp.zeros(kernel.shape[-1]))) for kernel in kernels
+        ]
         stem, *remaining = layers
         blocks = []
         for stride in strides:
-            shortcut = None if stride == 1 else remaining[2]
-            blocks.append(_Block(remaining[0], remaining[1], shortcut))
-            remaining = remaining[2 if shortcut is None else 3 :]
+            shortcut = remaining.pop(2) if stride != 1 else None
+            blocks.append(_Block(remaining.pop(0), remaining.pop(0), shortcut))
         statistics = tuple(normalization.begin(layer.kernel.shape[-1]) for layer in layers)
-        params = _Params(stem, tuple(blocks), _Layer(last_kernel, bias=jnp.zeros(num_outputs)))
+        params = _Params(stem, tuple(blocks), last=_Layer(last_kernel, bias=jnp.zeros(num_outputs)))
         return Weights(params, statistics if jax.tree.leaves(statistics) else ())
 
     def apply(
@@ -302,8 +298,7 @@ def resnet(name: str, widths: tuple[int, ...], num_blocks: int, normalization: N
         params: _Params = weights.params
         values = jax.nn.relu(normed(images, params.stem, 2 if max(images.shape[1:3]) >= LARGE else 1))
         for block, stride in zip(params.blocks, strides, strict=True):
-            inner = jax.nn.relu(normed(values, block.first, stride))
-            inner = normed(inner, block.second, 1)
+            inner = normed(jax.nn.relu(normed(values, block.first, stride)), block.second, stride=1)
             if block.shortcut is not None:
                 values = normed(values, block.shortcut, stride)
             values = jax.nn.relu(inner + values)

@@ -51,10 +51,7 @@ class Preset:
         return 12
 
     def cells(self) -> dict[str, dict[str, Any]]:
-        """The parameters by cell.
-
-        Cells are experts with and without termination for each gate scale, or servers under every policy.
-        """
+        """Parameters by cell: experts with and without termination for each gate scale, or servers for each policy."""
         fixed = {**self.choices, "num_rounds": self.num_rounds}
         cells = {}
         if self.paper == EDGE:
@@ -77,9 +74,7 @@ class Preset:
 
         Source: Algorithm 1 of the preset's paper.
         """
-        if self.paper == EDGE:
-            return edge.system(self.dims, source, self.classes)
-        return continual.system(self.dims, source, self.classes)
+        return {CONTINUAL: continual, EDGE: edge}[self.paper].system(self.dims, source, self.classes)
 
 
 def expert_cell(num_experts: int, terminate: bool = True, gate_scale: float | None = None) -> str:
@@ -126,21 +121,20 @@ _ODD = (1, 3, 5, 7, 8, 9)
 
 
 def _five_layer(num_experts: int, rounds: int) -> Dims:
-    images = {"num_samples": 100, "num_tests": 1000, "batch_size": 100}
-    return Dims(num_experts, num_classes=3, max_rounds=rounds, num_epochs=600, network="five-layer", **images)
+    return Dims(num_experts, 3, rounds, num_tests=1000, num_epochs=600, network="five-layer")
 
 
-def _resnet(num_experts: int, num_classes: int, rounds: int, samples: int, tests: int) -> Dims:
-    images = {"num_samples": samples, "num_tests": tests, "batch_size": 32}
-    return Dims(num_experts, num_classes, rounds, num_epochs=5, network="resnet18", optimizer=ADAM, **images)
+def _resnet(num_experts: int, num_classes: int, rounds: int, images: int, tests: int) -> Dims:
+    return Dims(
+        num_experts, num_classes, rounds, images, tests, num_epochs=5, batch_size=32, network="resnet18", optimizer=ADAM
+    )
 
 
 def _mlp(rounds: int) -> Dims:
-    images = {"num_samples": 96, "num_tests": 100, "batch_size": 32}
-    return Dims(10, num_classes=6, max_rounds=rounds, num_epochs=5, network="mlp", optimizer=ADAM, **images)
+    return Dims(10, num_classes=6, max_rounds=rounds, num_samples=96, num_epochs=5, batch_size=32, optimizer=ADAM)
 
 
-_WITHOUT_BASELINE = {"baseline_weight": 0.0}
+_NO_BASELINE = {"baseline_weight": 0.0}
 # Changes to the first cell, by cell.
 _BASELINE_CELLS = {
     "M = 4, baseline": {"num_experts": 4, "terminate": False, "baseline_weight": 1.0},
@@ -169,12 +163,11 @@ _ALL = (  # with name, where, paper, data, classes, experts, dims and choices
     ),
     Preset(
         "continual-baseline", "beside Fig. 5", CONTINUAL, "mnist", _DIGITS, (1, 4),
-        dataclasses.replace(_five_layer(4, 60), compares=True), _GATE | _SGD | _WITHOUT_BASELINE,
-        others=_BASELINE_CELLS,
+        dataclasses.replace(_five_layer(4, 60), compares=True), _GATE | _SGD | _NO_BASELINE, others=_BASELINE_CELLS,
     ),
     Preset(
         "edge-baseline", "beside Fig. 4", EDGE, "mnist", _DIGITS, (5,),
-        dataclasses.replace(_five_layer(5, 100), compares=True), _EDGE | _SGD | _WITHOUT_BASELINE,
+        dataclasses.replace(_five_layer(5, 100), compares=True), _EDGE | _SGD | _NO_BASELINE,
         others=_SERVER_BASELINE_CELLS,
     ),
     Preset(
@@ -197,11 +190,11 @@ _ALL = (  # with name, where, paper, data, classes, experts, dims and choices
     Preset("edge-mnist-small", "Fig. 4", EDGE, "digits", _DIGITS, (5, 10), Dims(10, 3, 100), _EDGE),
     Preset(
         "continual-baseline-small", "beside Fig. 5", CONTINUAL, "digits", _DIGITS, (1, 4),
-        Dims(4, 3, 60, compares=True), _GATE | _WITHOUT_BASELINE, others=_BASELINE_CELLS,
+        Dims(4, 3, 60, compares=True), _GATE | _NO_BASELINE, others=_BASELINE_CELLS,
     ),
     Preset(
         "edge-baseline-small", "beside Fig. 4", EDGE, "digits", _DIGITS, (5,), Dims(5, 3, 100, compares=True),
-        _EDGE | _WITHOUT_BASELINE, others=_SERVER_BASELINE_CELLS,
+        _EDGE | _NO_BASELINE, others=_SERVER_BASELINE_CELLS,
     ),
     Preset("gate-drive-small", "Sec. 6", CONTINUAL, "digits", _DIGITS, (4,), Dims(7, 3, 60), {}, scales=(WEAK, STRONG)),
 )  # fmt: skip

@@ -104,7 +104,7 @@ def _differences(summary: Summary, cell: CellSummary) -> dict[str, str]:
 
 
 def _estimate(measure: str, estimate: Estimate, sign: str = "") -> str:
-    digits = 3 if measure == "accuracy" else 4
+    digits = {"accuracy": 3}.get(measure, 4)
     mean = f"{estimate.mean:{sign}.{digits}f}"
     if math.isfinite(estimate.standard_error):
         return f"{mean} ± {estimate.standard_error:.{digits}f}"

@@ -282,17 +282,10 @@ class _Shared:
             return begin(step_key(key, jnp.int32(0)), params, self.pool)
 
     def advance(self, key: Key[Array, ""], state: Any, params: Params, rounds: int) -> tuple[Any, Any]:
-        with compiled_once((self.system, rounds, is_x64())):
+        system = self.system
+        with compiled_once((system, rounds, is_x64())):
             state, records = engine.run(
-                self.system,
-                key,
-                state,
-                params,
-                rounds,
-                record_every=1,
-                observe=observe_info,
-                reduce=None,
-                is_batch=False,
+                system, key, state, params, rounds, record_every=1, observe=observe_info, reduce=None, is_batch=False
             )
         return state._replace(pool=self.pool), jax.device_get(records)
 
@@ -334,9 +327,7 @@ def _key(common: Mapping[str, object], cell: str, replicate: int, params: Params
 
 
 def paper_of(preset: Preset) -> Any:
-    if preset.paper == EDGE:
-        return edge
-    return continual
+    return {CONTINUAL: continual, EDGE: edge}[preset.paper]
 
 
 @functools.lru_cache(maxsize=1)

@@ -43,17 +43,7 @@ def train_on_arrival(
     network = NETWORKS[dims.network]
     inputs = inputs_of(pool, pixels)
     labels = pool.train.labels[arrival.images]
-    after = train(
-        network,
-        dims.optimizer,
-        expert,
-        inputs=inputs,
-        labels=labels,
-        task=arrival.task,
-        batches=arrival.batches,
-        time=time,
-        params=params,
-    )
+    after = train(network, dims.optimizer, expert, inputs, labels, arrival=arrival, time=time, params=params)
     squared_change = networks.squared_distance(after.params, expert.params)
     divisor = jnp.where(jnp.asarray(params.per_parameter, bool), networks.num_parameters(after), 1)
     return Trained(after, squared_change / divisor, rows=evaluate(after, pool, params, dims))
@@ -65,18 +55,17 @@ def train(
     weights: Weights,
     inputs: Float[Array, "s h w c"],
     labels: Int[Array, " s"],
-    task: Int[Array, ""],
-    batches: Int[Array, "steps b"],
+    arrival: Arrival,
     time: Int[Array, ""],
     params: Params,
 ) -> Weights:
-    """Return the weights after a gradient step for each row of `batches`, which are positions in `inputs`."""
+    """Return the weights after a gradient step for each row of `arrival.batches`."""
     make_method: Callable[[Any], optax.GradientTransformation] = optax.adam if optimizer == ADAM else optax.sgd
     method = optax.chain(optax.add_decayed_weights(params.weight_decay), make_method(step_size(params, time)))
 
     def loss(parameters: Any, statistics: Any, batch: Int[Array, " b"]) -> tuple[Float[Array, ""], Any]:
         outputs, statistics = network.apply(Weights(parameters, statistics), inputs[batch], True)  # in training
-        return jnp.mean(losses(outputs, labels[batch], task, params)), statistics
+        return jnp.mean(losses(outputs, labels[batch], arrival.task, params)), statistics
 
     def step(carry: Any, batch: Int[Array, " b"]) -> tuple[Any, None]:
         (parameters, statistics), method_state = carry
@@ -85,7 +74,7 @@ def train(
         parameters = optax.apply_updates(parameters, updates)
         return (Weights(parameters, statistics), method_state), None
 
-    (trained, _), _ = jax.lax.scan(step, (weights, method.init(weights.params)), batches)
+    (trained, _), _ = jax.lax.scan(step, (weights, method.init(weights.params)), arrival.batches)
     return trained
 
 

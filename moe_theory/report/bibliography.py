@@ -40,8 +40,7 @@ class Entry:
 
 
 def software(version: str) -> Entry:
-    plain_version = re.sub(r"[^\w.+-]", "", version)  # a report's text must not end the field
-    return _parsed(_SOFTWARE.replace("VERSION", plain_version))
+    return _parsed(_SOFTWARE.replace("VERSION", re.sub(r"[^\w.+-]", "", version)))  # no braces from a report
 
 
 @functools.cache

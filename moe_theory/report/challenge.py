@@ -33,7 +33,7 @@ def clause(search: Challenge) -> str:
     side = "outside" if nearest.violation > 0 else "inside"
     return (
         f"For {restoring.words} no counterexample was found in {restoring.settings} settings. The closest is "
-        f"{placed(nearest.setting)}, {margins} {'margin' if margins == '1' else 'margins'} {side} the allowed range."
+        f"{placed(nearest.setting)}, {margins} margin{'s' * (margins != '1')} {side} the allowed range."
     )
 
 

@@ -60,10 +60,7 @@ def _pair(statement: Statement, recorded: Sequence[Verdict], run: Sequence[Verdi
     own_judgement = judged(statement, own_verdicts)
     is_inapplicable = reasons and not own_judgement.by_reading
     own_statuses = _statuses(own_judgement)
-    differs = False
-    for reading, status in _statuses(by_runs).items():
-        pair = {status, own_statuses.get(reading, status)}
-        differs = differs or (len(pair) > 1 and not pair & _UNDECIDED)
+    pairs = [{status, own_statuses[name]} for name, status in _statuses(by_runs).items() if name in own_statuses]
     printed_words = with_proofs.words
     if _statuses(with_proofs) != _statuses(by_runs):
         printed_words = f"{with_proofs.words}; by runs alone {by_runs.words}"
@@ -71,7 +68,7 @@ def _pair(statement: Statement, recorded: Sequence[Verdict], run: Sequence[Verdi
         name=statement.name,
         printed=printed_words,
         own="does not apply" if is_inapplicable else own_judgement.words,
-        differs=differs,
+        differs=any(len(pair) > 1 and not pair & _UNDECIDED for pair in pairs),
         inapplicable=reasons,
     )
 

@@ -104,23 +104,18 @@ def _draw_panel(axis: Axes, panel: Panel, data: xr.Dataset, theme: Theme) -> Non
     axis.annotate(panel.printed_words, (0, 1), (0, 7), color=theme.printed, fontsize=8, fontweight="bold", **above)
     status = status_of(panel)
     if status is not None:
-        background, ink = theme.badges.get(status, theme.neutral)
-        box = {
-            "boxstyle": "round,pad=0.3,rounding_size=0.4",
-            "facecolor": background,
-            "edgecolor": ink,
-            "linewidth": 0.5,
-        }
+        fill, ink = theme.badges.get(status, theme.neutral)
+        box = {"boxstyle": "round,pad=0.3,rounding_size=0.4", "facecolor": fill, "edgecolor": ink, "linewidth": 0.5}
         badge = {"fontsize": 7.5, "fontweight": "bold", "ha": "right", "bbox": box}
         axis.annotate(LABELS[status], (1, 1), (-3, 7), color=ink, **badge, **above)
 
 
 def status_of(panel: Panel) -> str | None:
     """Return the status of the first statement with the panel's printed claim, if it was judged."""
-    paper = panel.printed.partition(".")[0]
-    for judgement in recorded.judged_statements(paper):
-        if panel.printed in judgement.statement.roles:
-            return statement_status(judgement) if judgement.by_reading else None
+    judgements = recorded.judged_statements(panel.printed.partition(".")[0])
+    of_claim = [judgement for judgement in judgements if panel.printed in judgement.statement.roles]
+    if of_claim and of_claim[0].by_reading:
+        return statement_status(of_claim[0])
     return None
 
 

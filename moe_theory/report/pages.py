@@ -123,8 +123,7 @@ def merged(reports: Sequence[Report], names: Sequence[str]) -> Report:
         readings |= report.readings
         seconds |= report.seconds
         statements |= {statement.name: statement for statement in report.statements}
-    # Verdicts are not hashable. For the `id` of each, these are its settings without a later verdict.
-    settings: dict[int, list[str]] = {}
+    settings: dict[int, list[str]] = {}  # by `id` of a verdict (it has no hash), its settings without a later verdict
     for (_, setting), verdict in last.items():
         settings.setdefault(id(verdict), []).append(setting)
     by_id = {id(verdict): verdict for verdict in last.values()}

@@ -111,12 +111,12 @@ def make_figures(
     paths = []
     for spec, setup in planned:
         data = _with_width(spec.compute(dataclasses.replace(setup, progress=progress)), width)
-        contents: dict[str, str | bytes] = {f"{spec.name}.csv": to_csv(data)}
+        contents: dict[str, str | bytes] = {}
         with our_style(font_sizes(wide)):
             picture = layout.drawn(spec, data, wide)
             for form in forms:
                 contents[f"{spec.name}.{form}"] = saved(picture, form, spec.title, spec.caption(data))
-        paths += write_together(folder, contents)
+        paths += write_together(folder, contents | {f"{spec.name}.csv": to_csv(data)})
     return paths
 
 

@@ -170,8 +170,7 @@ def mathml(latex: str, display: str = "block") -> Markup:
 
 def _digest(text: str) -> str:
     """Return the hash of an inline script or style, as the page's Content-Security-Policy names it."""
-    digest = hashlib.sha256(text.encode()).digest()
-    return f"'sha256-{base64.b64encode(digest).decode()}'"
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def picture_of(verdict: Verdict, figure: "Figure") -> Markup:

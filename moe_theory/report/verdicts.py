@@ -94,11 +94,7 @@ def verdicts_text(report: Report, width: int, folder: Path | None = None) -> str
 
 
 def first_look_document(report: Report, paths: Sequence[Path], claims: Mapping[str, str]) -> Document:
-    """Return an introduction to all papers, with a row for each claim, statuses, and next steps.
-
-    Args:
-        claims: sentences on the claims, by id.
-    """
+    """Return an introduction to all papers: a row for each of the `claims` (sentences by id), statuses, next steps."""
     statement_of_claim: dict[str, Statement] = {}
     for statement in reversed(report.statements):  # a claim of several statements belongs to the first
         statement_of_claim |= dict.fromkeys(statement.roles, statement)

@@ -30,8 +30,7 @@ def load_folders(paths: list[Path]) -> DataSet:
         raise DataError(root / "test" / strangers[0], reason, "Use the same folder names in train and test.")
     training = class_images([root / "train" / name for name in names])
     test_files, test_places = class_images([root / "test" / name for name in test_names])
-    # Labels count the classes of `train`, and `test` may lack some of them.
-    test_labels = np.array([names.index(name) for name in test_names], np.int32)[test_places]
+    test_labels = np.array([names.index(name) for name in test_names], np.int32)[test_places]  # places in `names`
     return _read_splits(root.name, root.name, names, training, (test_files, test_labels), f"{TITLE} of {root}")
 
 

@@ -47,7 +47,7 @@ def summarize(preset: Preset, runs: Runs, metrics: Sequence[str], experts: Seque
 
 def draw(data: xr.Dataset, canvas: plot.Canvas) -> None:
     has_table = "printed" in data
-    widths = [1, 1, 0.72] if has_table else [1, 1]
+    widths = [1, 1, 0.72][: 2 + has_table]
     grid = canvas.add_gridspec(data.sizes["metric"], len(widths), width_ratios=widths)
     letters = iter(LETTERS)
     for row, metric in enumerate(data.metric.values):
