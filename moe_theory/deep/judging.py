@@ -139,7 +139,7 @@ def judge(plan: Plan, *, progress: Progress = automatic, command: str | None = N
     num_threads = min(THREADS, available_cores()) if backend() == "cpu" else 1  # one seed fills another device
     with shown(progress) as listener:
         for first, last in itertools.pairwise((0, *plan.looks)):
-            new_records = runs.run_plan(plan, listener, num_threads, replicates=range(first, last))
+            new_records = runs.run_plan(plan, listener, num_threads, range(first, last))
             records = runs.joined(records, new_records)
             if _decide(tests, records):
                 break
