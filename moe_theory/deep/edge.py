@@ -44,7 +44,7 @@ class State(NamedTuple):
     dropped: Int[Array, ""]  # tasks that found all servers busy
     round: Int[Array, ""]
     past: Past
-    pending_server: Int[Array, " M"]  # m at place m while server m works on a task, else `FREE`
+    pending_server: Int[Array, " M"]  # at place m the number m while server m works on a task, else `FREE`
     pending_until: Int[Array, " M"]  # the round at whose start the task is done
     pending_rows: Tables  # evaluation of the server's model once it is done, leaves (M, K, n)
     pending_norm: Float[Array, " M"]  # |w_t - w_{t-1}|

@@ -112,8 +112,8 @@ def _sizes(preset: Preset) -> str:
     )
 
 
-Metric = Callable[[Run], np.ndarray]  # one number per replicate (B,)
-Measure = Callable[[Runs], np.ndarray]  # one number per size and replicate (V, B)
+Metric = Callable[[Run], np.ndarray]  # of one cell, one number per replicate (B,)
+Measure = Callable[[Runs], np.ndarray]  # of several cells, one number per size and replicate (V, B)
 MOSTLY = probability(at_least=0.5)  # of runs of several cells on the same tasks
 
 

@@ -51,7 +51,7 @@ class Preset:
         return 12
 
     def cells(self) -> dict[str, dict[str, Any]]:
-        """Parameters by cell: experts with and without termination for each gate scale, or servers for each policy."""
+        """Return parameters by cell: experts with and without termination for each gate scale, or servers by policy."""
         fixed = {**self.choices, "num_rounds": self.num_rounds}
         cells = {}
         if self.paper == EDGE:

@@ -31,7 +31,7 @@ class ImageSplit(NamedTuple):
 
 
 class Pool(NamedTuple):
-    """Images for K tasks. Each task is one class against the rest."""
+    """Images for K tasks. Each task is one class against the rest, or among all K under `multi_class`."""
 
     train: ImageSplit
     test: ImageSplit

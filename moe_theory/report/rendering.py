@@ -148,6 +148,7 @@ def markdown_templates() -> "jinja2.Environment":
 
 
 def parts() -> Any:
+    """Return the macros of `parts.html`, as functions."""
     return templates().get_template("parts.html").module
 
 
