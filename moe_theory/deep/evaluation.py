@@ -25,7 +25,7 @@ class Tables(NamedTuple):
     """Evaluations of each expert on each test image, for each of the K tasks of the image."""
 
     losses: Float[Array, "M K n"]  # squared errors
-    hits: Float[Array, "M K n"]  # 1 if the output is right
+    hits: Float[Array, "M K n"]  # 1 if the output is right, 0 if it is wrong, NaN if the network has diverged
 
 
 class Past(NamedTuple):

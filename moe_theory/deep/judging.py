@@ -27,7 +27,7 @@ from moe_theory.verification.verdict import Report, Verdicts
 if TYPE_CHECKING:
     import xarray as xr
 
-THREADS = 2  # seeds that run together on a CPU
+THREADS = 2  # most seeds that run together on a CPU
 FILES = ("results.nc", "summary.json", "verdicts.json", "deep.svg")  # a judgement's files, in its folder
 
 

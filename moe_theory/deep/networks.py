@@ -226,7 +226,7 @@ def _apply_dense(values: Array, layers: tuple[_Layer, ...] | list[_Layer]) -> Fl
     return jnp.matmul(values, layers[-1].kernel) + layers[-1].bias
 
 
-LARGE = 64  # pixels per side from which the stem has stride 2, so that the cost is as for half the side
+LARGE = 64  # side in pixels from which the stem has stride 2, so that images cost as much as those of half the side
 
 
 class _Normed(NamedTuple):

@@ -60,9 +60,10 @@ def _pair(statement: Statement, recorded: Sequence[Verdict], run: Sequence[Verdi
     own_judgement = judged(statement, own_verdicts)
     is_inapplicable = reasons and not own_judgement.by_reading
     own_statuses = _statuses(own_judgement)
-    pairs = [{status, own_statuses[name]} for name, status in _statuses(by_runs).items() if name in own_statuses]
+    printed_statuses = _statuses(by_runs)
+    pairs = [{printed_statuses[reading], own_statuses[reading]} for reading in printed_statuses.keys() & own_statuses]
     printed_words = with_proofs.words
-    if _statuses(with_proofs) != _statuses(by_runs):
+    if _statuses(with_proofs) != printed_statuses:
         printed_words = f"{with_proofs.words}; by runs alone {by_runs.words}"
     return StatementPair(
         name=statement.name,
