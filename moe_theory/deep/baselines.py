@@ -10,13 +10,13 @@ from moe_theory.deep.params import Dims, Params
 
 
 def _weighed(move: Move, memory: Baseline, arrival: Any, params: Params) -> tuple[Float[Array, " M"], Baseline]:
-    against, memory = repaired.cost(move, memory, arrival, params)
-    return move.costs + params.baseline_weight * (against - move.costs), memory
+    costs, memory = repaired.cost(move, memory, arrival, params)
+    return move.costs + params.baseline_weight * (costs - move.costs), memory
 
 
 AGAINST_BASELINE = Locality(_weighed, repaired.init)  # weighted by `Params.baseline_weight`
 
 
 def locality_of(dims: Dims, locality: Locality | None, printed: Any) -> Any:
-    """Return a user's locality loss, or the printed one, with a baseline if `Dims.compares`."""
+    """Return the user's locality loss, or else one with a baseline if `Dims.compares`, or else the printed loss."""
     return locality or (AGAINST_BASELINE if dims.compares else printed)

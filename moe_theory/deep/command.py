@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from moe_theory.deep.runs import Plan
 
 READING = "balanced"
-OWN = "the preset's"
+OF_PRESET = "the preset's"
 
 DataFolder = Annotated[Path | None, Option("Folder of a data set or of your images.", metavar="DIR")]
 OnlyList = Annotated[bool, Option("Only list the presets.", ("--list",))]
@@ -19,14 +19,15 @@ NetworkName = Annotated[
     str | None,
     Option("Network of the experts: mlp, five-layer-small, resnet18-small, five-layer or resnet18.", metavar="NAME"),
 ]
-Epochs = Annotated[int | None, Option("Epochs of an expert on a task.", default_words=OWN)]
-Samples = Annotated[int | None, Option("Training images per task.", default_words=OWN)]
-Rounds = Annotated[int | None, Option("T, the number of arriving tasks.", default_words=OWN)]
+Epochs = Annotated[int | None, Option("Epochs of an expert on a task.", default_words=OF_PRESET)]
+Samples = Annotated[int | None, Option("Training images per task.", default_words=OF_PRESET)]
+Rounds = Annotated[int | None, Option("T, the number of arriving tasks.", default_words=OF_PRESET)]
 ExpertNumbers = Annotated[
-    tuple[int, ...] | None, Option("Numbers of experts to compare.", metavar="M,...", default_words=OWN)
+    tuple[int, ...] | None, Option("Numbers of experts to compare.", metavar="M,...", default_words=OF_PRESET)
 ]
 ClassNumbers = Annotated[
-    tuple[int, ...] | None, Option("The classes that become tasks, by number.", metavar="K,...", default_words=OWN)
+    tuple[int, ...] | None,
+    Option("The classes that become tasks, by number.", metavar="K,...", default_words=OF_PRESET),
 ]
 TestImages = Annotated[int | None, Option("Number of test images.", default_words="all, or a part for ResNet-18")]
 Replicates = Annotated[

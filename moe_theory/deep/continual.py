@@ -93,7 +93,6 @@ def system(
         >>> jax.eval_shape(system.init, mt.root_key(0), deep.Params(num_experts=2)).gates.shape
         (2, 64)
     """
-
     if locality is not None:
         check_locality(locality)
 
@@ -147,7 +146,7 @@ def begin(
         round=jnp.zeros((), jnp.int32),
         past=evaluation.empty_past(dims),
         optimizer_state=optimizer(jnp.asarray(params.learning_rate, gates.dtype)).init(gates),
-        memory=baselines.locality_of(dims, locality, distance_moved).init(dims),
+        memory=baselines.locality_of(dims, locality, printed=distance_moved).init(dims),
     )
 
 
@@ -191,17 +190,19 @@ def learn(
     pixels = state.pool.train.pixels[arrival.images]
     moments, gate_input = gate.observe(state.moments, pixels, time, params, embed)
 
-    def experts(routing: Routing) -> Learned:
+    def train_expert(routing: Routing) -> Learned:
         before = state._replace(moments=moments)
         return _train_expert(before, arrival, params, dims, pixels=pixels, time=time, routing=routing)
 
-    def rank(*given: Any) -> Float[Array, " M"]:
-        # Gates that are NaN tie. Then the first expert learns, so every task has an expert.
-        scores = router(*given)
+    def score_experts(*arguments: Any) -> Float[Array, " M"]:
+        # Scores of -inf instead of NaN tie, so the first expert learns if all gates are NaN.
+        scores = router(*arguments)
         return jnp.where(jnp.isnan(scores), -jnp.inf, scores)
 
-    keywords = {"router": rank, "locality": baselines.locality_of(dims, locality, distance_moved), **parts}
-    after, routing, learned = advance(state, gate_input, arrival.perturbation, arrival, params, experts, **keywords)
+    parts |= {"router": score_experts, "locality": baselines.locality_of(dims, locality, printed=distance_moved)}
+    after, routing, learned = advance(
+        state, gate_input, arrival.perturbation, arrival, params, experts=train_expert, **parts
+    )
     return after, _observe_round(after, arrival, params, gate_input, time=time, routing=routing, learned=learned)
 
 
@@ -213,8 +214,8 @@ def _train_expert(
     trained = training.train_on_arrival(before, arrival, pixels, pool=state.pool, time=time, params=params, dims=dims)
     after = state._replace(
         experts=networks.with_expert(state.experts, expert, trained.weights),
-        tables=evaluation.with_rows(state.tables, expert, trained.rows),
-        past=evaluation.record(state.past, time, arrival.task, expert, arrival.tests, trained.rows),
+        tables=jax.tree.map(lambda table, row: table.at[expert].set(row), state.tables, trained.rows),
+        past=evaluation.record(state.past, time, arrival, expert, trained.rows),
     )
     return Learned(after, trained.squared_change[None])
 
@@ -233,7 +234,7 @@ def _observe_round(
     moved = jnp.sqrt(learned.squared_moves[0])
     scores = evaluation.scores(after.past, after.tables, time)
     is_blind = jnp.any(routing.masks[0] & jnp.isneginf(routing.scores))
-    scores = jax.tree.map(lambda score: jnp.where(is_blind, jnp.nan, score), scores)
+    scores = jax.tree.map(lambda score: jnp.where(is_blind, jnp.nan, score), scores)  # routing ignored NaN gates
     return Info(
         task=arrival.task,
         expert=routing.ranked[0],

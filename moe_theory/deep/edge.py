@@ -44,7 +44,7 @@ class State(NamedTuple):
     dropped: Int[Array, ""]  # tasks that found all servers busy
     round: Int[Array, ""]
     past: Past
-    pending_server: Int[Array, " M"]  # m at place m while server m works on a task, else `FREE`
+    pending_server: Int[Array, " M"]  # at place m the number m while server m works on a task, else `FREE`
     pending_until: Int[Array, " M"]  # the round at whose start the task is done
     pending_rows: Tables  # evaluation of the server's model once it is done, leaves (M, K, n)
     pending_norm: Float[Array, " M"]  # |w_t - w_{t-1}|
@@ -112,7 +112,6 @@ def system(
         >>> jax.eval_shape(system.init, mt.root_key(0), deep.Params(num_experts=2)).pending_norm.shape
         (2,)
     """
-
     if locality is not None:
         check_locality(locality)
 
@@ -161,6 +160,7 @@ def begin(
     tables = evaluation.evaluate_all(models, pool, params, dims)
     gates = jnp.zeros((num_experts, num_features), dtype)
     positions = jnp.asarray(even_map(num_experts), dtype)
+    execution_key = jax.random.fold_in(key, _EXECUTION)
     zero = jnp.zeros((), jnp.int32)
     zeros = jnp.zeros(num_experts, jnp.int32)
     return State(
@@ -171,9 +171,7 @@ def begin(
         gate_step=gates,
         moments=gate.initial_moments(num_features),
         positions=positions,
-        execution_delay=draw_execution(
-            jax.random.fold_in(key, _EXECUTION), dims.servers, positions, params.delays, execution
-        ),
+        execution_delay=draw_execution(execution_key, dims.servers, positions, params.delays, execution),
         busy_until=zeros,
         visits=zeros,
         dropped=zero,
@@ -206,7 +204,7 @@ def learn(
     server is busy for its delay and has its new model afterwards. If no server is idle, the task is dropped.
 
     Args:
-        locality: as in `begin`.
+        locality: as in `system`.
     Source: Eqs. (1)-(13), Algorithm 1 and Section VI of `edge`.
     Raises: the errors of `begin`, and InvalidValueError for a policy that is out of range or does not return one score
         per server, or for a known round beyond `Dims.max_rounds`.
@@ -234,13 +232,14 @@ def learn(
     pixels = state.pool.train.pixels[arrival.images]
     moments, gate_input = gate.observe(state.moments, pixels, time, params, embed)
 
-    def chosen(outputs: Float[Array, " M"], *given: Any) -> Float[Array, " M"]:
-        scores = [gating.checked_scores(policy(outputs, *given), outputs) for policy in policies]
+    def chosen_policy(outputs: Float[Array, " M"], *arguments: Any) -> Float[Array, " M"]:
+        # `params.policy` may be traced, so all policies are computed.
+        scores = [gating.checked_scores(policy(outputs, *arguments), outputs) for policy in policies]
         return jnp.stack(scores)[params.policy]
 
     servers = _training_servers(time, pixels, dims, locality)
     ready, _, _ = open_round(state, params, servers)
-    after, task = offer(ready, arrival, gate_input, params=params, policy=chosen, servers=servers)
+    after, task = offer(ready, arrival, gate_input, params=params, policy=chosen_policy, servers=servers)
     after = after._replace(moments=moments, dropped=after.dropped + (task.server == DROPPED))
     return after, _observe_round(ready, after, arrival, params, gate_input, time=time, task=task)
 
@@ -256,11 +255,11 @@ def _training_servers(time: Int[Array, ""], pixels: Array, dims: Dims, locality:
         # A dropped task, at server -1, trains a copy of an expert, which `with_expert` discards.
         before = networks.expert(state.experts, task.server)
         trained = training.train_on_arrival(before, arrival, pixels, state.pool, time=time, params=params, dims=dims)
-        rows = Tables(*(row[None] for row in trained.rows))
+        rows = Tables(losses=trained.rows.losses[None], hits=trained.rows.hits[None])  # the same for all servers
         after = state._replace(
             experts=networks.with_expert(state.experts, task.server, trained.weights),
-            past=evaluation.record(state.past, time, arrival.task, task.server, arrival.tests, trained.rows),
-            pending_rows=_select(task.mask, rows, state.pending_rows),
+            past=evaluation.record(state.past, time, arrival, task.server, trained.rows),
+            pending_rows=_select(task.mask, rows, alternatives=state.pending_rows),
             pending_task=None if locality is None else jnp.where(task.slot, arrival.task, state.pending_task),
         )
         return after, jnp.sqrt(trained.squared_change)
@@ -280,7 +279,7 @@ def _observe_round(
     time: Int[Array, ""],
     task: Assignment,
 ) -> Info:
-    length = jnp.sum(jnp.where(task.mask, after.pending_norm, 0))
+    moved = jnp.sum(jnp.where(task.mask, after.pending_norm, 0))  # the norm at the task's server
     scores = evaluation.scores(after.past, after.tables, time)
     flushed_tables = _select(after.pending_server != FREE, after.pending_rows, after.tables)
     flushed = evaluation.scores(after.past, flushed_tables, time)
@@ -292,8 +291,8 @@ def _observe_round(
         delay=task.delay,
         num_busy=jnp.sum(existing(ready, params) & (ready.busy_until > time), dtype=jnp.int32),
         gate_outputs=gating.gate_outputs(after.gates, gate_input),
-        locality=length,
-        drive=gate.drive(gate_input, length, params),
+        locality=moved,
+        drive=gate.drive(gate_input, moved, params),
         variance=gate.variance(after.moments, time),
         total_variance=gate.total_variance(after.moments, time),
         generalization_error=scores.generalization_error,
@@ -316,7 +315,7 @@ def _check_policies(policies: tuple[Policy, ...], params: Params) -> None:
 
 
 def _select(is_chosen: Bool[Array, " M"], rows: Tables, alternatives: Tables) -> Tables:
-    return Tables(*(jnp.where(is_chosen[:, None, None], new, old) for new, old in zip(rows, alternatives, strict=True)))
+    return jax.tree.map(lambda row, other: jnp.where(is_chosen[:, None, None], row, other), rows, alternatives)
 
 
 def sent(
@@ -332,7 +331,7 @@ def sent(
     Source: Eq. (1) and Section VI of `edge`.
     Raises: InvalidValueError unless a distribution returns one whole number per server.
     """
-    units = uniforms(key, positions.shape[0] + 1, positions.dtype)
+    units = uniforms(key, positions.shape[0] + 1, positions.dtype)  # one of the user, and one of each server
     trip = transfer_trip(place, positions, units[1:], units[0], params)
     transfer_delay = bounded_delays(transfer, trip, params.delays)
     return arrival._replace(distance=trip.distance, transfer_delay=transfer_delay)

@@ -14,7 +14,7 @@ from moe_theory.core import constraints
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.deep.networks import NETWORKS, Weights
 from moe_theory.deep.params import Dims, Params
-from moe_theory.deep.tasks import Pool, inputs_of
+from moe_theory.deep.tasks import Arrival, Pool, inputs_of
 
 NO_EXPERT = -1
 # Images per evaluation of a network. On a CPU, ResNet-18 takes 5 MB for an image of 32 x 32.
@@ -25,7 +25,7 @@ class Tables(NamedTuple):
     """Evaluations of each expert on each test image, for each of the K tasks of the image."""
 
     losses: Float[Array, "M K n"]  # squared errors
-    hits: Float[Array, "M K n"]  # 1 if the output is right
+    hits: Float[Array, "M K n"]  # 1 if the output is right, 0 if it is wrong, NaN if the network has diverged
 
 
 class Past(NamedTuple):
@@ -61,15 +61,8 @@ def empty_past(dims: Dims) -> Past:
     )
 
 
-def record(
-    past: Past,
-    time: Int[Array, ""],
-    task: Int[Array, ""],
-    expert: Int[Array, ""],
-    tests: Int[Array, " n"],
-    rows: Tables,
-) -> Past:
-    """Return the past with the arrival of round `time`. Its expert has evaluations `rows` (K, n) after learning."""
+def record(past: Past, time: Int[Array, ""], arrival: Arrival, expert: Int[Array, ""], rows: Tables) -> Past:
+    """Return the past with the arrival of round `time`. `rows` (K, n) evaluate the task's expert after learning."""
     if constraints.is_known(time) and int(time) > past.max_rounds:
         raise InvalidValueError(
             f"round {int(time)} must be at most max_rounds={past.max_rounds}, the length of the arrays. Raise "
@@ -77,53 +70,48 @@ def record(
         )
     place = time - 1
     return Past(
-        tasks=past.tasks.at[place].set(task.astype(jnp.int32)),
+        tasks=past.tasks.at[place].set(arrival.task.astype(jnp.int32)),
         experts=past.experts.at[place].set(expert),
-        tests=past.tests.at[place].set(tests.astype(jnp.int32)),
-        learned=past.learned.at[place].set(jnp.mean(rows.losses[task, tests])),
+        tests=past.tests.at[place].set(arrival.tests.astype(jnp.int32)),
+        learned=past.learned.at[place].set(jnp.mean(rows.losses[arrival.task, arrival.tests])),
     )
 
 
 def scores(past: Past, tables: Tables, time: Int[Array, ""]) -> Scores:
-    """Return F_t, G_t and accuracy after round `time`, for all routed tasks and by class.
+    """Return F_t, G_t and accuracy after round `time`, for all routed tasks and by class, NaN past `max_rounds`.
 
-    All scores are NaN past `Dims.max_rounds`. Source: Eqs. (15), (16) of `continual` with the mean-squared test error
-    in place of (14), and Eq. (20) of `edge`.
+    Source: Eqs. (15), (16) of `continual` with the mean-squared test error in place of (14), and Eq. (20) of `edge`.
     """
     routed = past.experts != NO_EXPERT
     count = jnp.sum(routed)
-    errors, hit_rates = (_by_task(table, past.experts, past.tasks, past.tests) for table in tables)
+    errors = _by_task(tables.losses, past)
+    hit_rates = _by_task(tables.hits, past)
     rises = jnp.sum(jnp.where(routed, errors - past.learned, 0))
     of_class = (past.tasks == jnp.arange(tables.losses.shape[1])[:, None]) & routed
-    is_stored = jnp.where(time <= past.max_rounds, 1, jnp.nan).astype(errors.dtype)
+    one = jnp.where(time <= past.max_rounds, 1, jnp.nan).astype(errors.dtype)  # or NaN
     return Scores(
-        error=is_stored * past.learned[time - 1],
-        forgetting=is_stored * rises / jnp.maximum(count - 1, 1),
-        generalization_error=is_stored * _mean(errors, routed, count),
-        accuracy=is_stored * _mean(hit_rates, routed, count),
-        class_errors=is_stored * _means(errors, of_class),
-        class_accuracies=is_stored * _means(hit_rates, of_class),
+        error=one * past.learned[time - 1],
+        forgetting=one * rises / jnp.maximum(count - 1, 1),
+        generalization_error=one * _mean(errors, routed, count),
+        accuracy=one * _mean(hit_rates, routed, count),
+        class_errors=one * _class_means(errors, of_class),
+        class_accuracies=one * _class_means(hit_rates, of_class),
     )
 
 
-def _means(values: Float[Array, " T"], of_class: Bool[Array, "K T"]) -> Float[Array, " K"]:
+def _class_means(values: Float[Array, " T"], of_class: Bool[Array, "K T"]) -> Float[Array, " K"]:
     return jnp.sum(jnp.where(of_class, values, 0), axis=1) / jnp.sum(of_class, axis=1)
 
 
-def _by_task(
-    table: Float[Array, "M K n"], experts: Int[Array, " T"], tasks: Int[Array, " T"], tests: Int[Array, "T s"]
-) -> Float[Array, " T"]:
+def _by_task(table: Float[Array, "M K n"], past: Past) -> Float[Array, " T"]:
+    """Return the mean of each past task over its test images. Tasks without an expert have values of expert 0."""
     # Whole rows are selected first, because gathering single entries takes twice as long on a CPU.
-    rows = table[jnp.maximum(experts, 0), tasks]
-    return jnp.mean(jnp.take_along_axis(rows, tests, axis=1), axis=1)
+    rows = table[jnp.maximum(past.experts, 0), past.tasks]
+    return jnp.mean(jnp.take_along_axis(rows, past.tests, axis=1), axis=1)
 
 
 def _mean(values: Float[Array, " T"], is_chosen: Bool[Array, " T"], count: Int[Array, ""]) -> Float[Array, ""]:
     return jnp.sum(jnp.where(is_chosen, values, 0)) / jnp.maximum(count, 1)
-
-
-def with_rows(tables: Tables, expert: Int[Array, ""], rows: Tables) -> Tables:
-    return Tables(*(table.at[expert].set(row) for table, row in zip(tables, rows, strict=True)))
 
 
 def evaluate_all(experts: Weights, pool: Pool, params: Params, dims: Dims) -> Tables:
@@ -133,9 +121,9 @@ def evaluate_all(experts: Weights, pool: Pool, params: Params, dims: Dims) -> Ta
 def evaluate(expert: Weights, pool: Pool, params: Params, dims: Dims) -> Tables:
     network = NETWORKS[dims.network]
     count = pool.test.labels.shape[0]
-    num_batches = -(-count // EVALUATION_BATCH)
+    num_batches = -(-count // EVALUATION_BATCH)  # rounded up
     size = -(-count // num_batches)
-    # Batches have one size. The last one is filled up with its last image.
+    # Batches have one size. The last batch is filled up with its last image.
     batches = np.minimum(np.arange(num_batches * size), count - 1).reshape(num_batches, size)
 
     def outputs_of(places: Int[Array, " n"]) -> Float[Array, "n K"]:
@@ -144,11 +132,12 @@ def evaluate(expert: Weights, pool: Pool, params: Params, dims: Dims) -> Tables:
 
     outputs = jax.lax.map(outputs_of, jnp.asarray(batches)).reshape(num_batches * size, -1)[:count]
 
-    def row(task: Int[Array, ""]) -> Tables:
-        arguments = (outputs, jnp.asarray(pool.test.labels), task, params)
-        return Tables(squared_errors(*arguments), hits(*arguments))
+    labels = jnp.asarray(pool.test.labels)
 
-    return jax.vmap(row)(jnp.arange(dims.num_classes))
+    def evaluate_task(task: Int[Array, ""]) -> Tables:
+        return Tables(squared_errors(outputs, labels, task, params), hits(outputs, labels, task, params))
+
+    return jax.vmap(evaluate_task)(jnp.arange(dims.num_classes))
 
 
 def squared_errors(
@@ -156,16 +145,16 @@ def squared_errors(
 ) -> Float[Array, " n"]:
     """Return (p - y)^2 for the probability p that an image shows the task's class, summed over several classes."""
     binary = jnp.square(jax.nn.sigmoid(outputs[:, 0]) - (labels == task))
-    among = jnp.sum(jnp.square(jax.nn.softmax(outputs) - one_hot(outputs, labels)), axis=1)
-    return jnp.where(jnp.asarray(params.multi_class, bool), among, binary)
+    multi_class = jnp.sum(jnp.square(jax.nn.softmax(outputs) - one_hot(outputs, labels)), axis=1)
+    return jnp.where(jnp.asarray(params.multi_class, bool), multi_class, binary)
 
 
 def hits(
     outputs: Float[Array, "n K"], labels: Int[Array, " n"], task: Int[Array, ""], params: Params
 ) -> Float[Array, " n"]:
     binary = (outputs[:, 0] > 0) == (labels == task)
-    among = jnp.argmax(outputs, axis=1) == labels
-    hit = jnp.where(jnp.asarray(params.multi_class, bool), among, binary).astype(outputs.dtype)
+    multi_class = jnp.argmax(outputs, axis=1) == labels
+    hit = jnp.where(jnp.asarray(params.multi_class, bool), multi_class, binary).astype(outputs.dtype)
     return jnp.where(jnp.any(jnp.isnan(outputs), axis=1), jnp.nan, hit)  # NaN if the network has diverged
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from moe_theory.core.errors import InvalidValueError, enclosed
 from moe_theory.core.system import observe_info
 from moe_theory.deep.datasets import DATASETS, load, load_digits
-from moe_theory.deep.params import ADAM
+from moe_theory.deep.params import ADAM, SGD
 from moe_theory.deep.presets import (
     CONTINUAL,
     EDGE,
@@ -28,7 +28,7 @@ from moe_theory.verification.claim import Runs
 from moe_theory.verification.registry import select_claims
 from moe_theory.verification.statement import probability
 
-PAPERS = {CONTINUAL: "continual-learning", EDGE: "edge-computing"}  # names in captions
+PAPERS = {CONTINUAL: "continual-learning", EDGE: "edge-computing"}  # papers' names in captions
 # Replicates by network, for some minutes on two cores. Interim analyses begin at 64. With fewer there is one analysis.
 REPLICATES = {"mlp": 256, "five-layer-small": 64, "resnet18-small": 64}
 
@@ -63,12 +63,12 @@ EDGE_BASELINE = _on_digits("edge-baseline")
 
 def claims_for(preset: Preset, data: str) -> list[Claim]:
     """Return the claims about a preset's figure. There are none for other experts or gate scales."""
-    small = next((small.name for small in SMALL_PRESETS if figure_of(small) == figure_of(preset)), None)
+    small_names = [small.name for small in SMALL_PRESETS if figure_of(small) == figure_of(preset)]
     arguments = {"name": preset.name, "dims": preset.dims, "cells": preset.cells(), "num_rounds": preset.num_rounds}
     return [
         dataclasses.replace(claim, experiment=dataclasses.replace(claim.experiment, **arguments, data=data))
         for claim in select_claims(["deep"])
-        if claim.experiment.name == small
+        if claim.experiment.name in small_names
     ]
 
 
@@ -103,8 +103,8 @@ def describe(preset: Preset) -> str:
 def _sizes(preset: Preset) -> str:
     dims = preset.dims
     classes = ", ".join(map(str, preset.classes))
-    method = {ADAM: "Adam"}.get(dims.optimizer, "SGD")
-    batches = enclosed(" in batches of ", dims.batch_size < dims.num_samples and dims.batch_size)
+    method = {ADAM: "Adam", SGD: "SGD"}[dims.optimizer]
+    batches = enclosed(" in batches of ", dims.batch_size < dims.num_samples and dims.batch_size)  # "" for one batch
     return (
         f"{DATASETS[preset.data].title} (classes {classes}), T = {dims.max_rounds} rounds, {dims.num_samples} training "
         f"and {dims.num_tests} test images a task, network {dims.network}, {dims.num_epochs} epochs of {method}"
@@ -112,9 +112,9 @@ def _sizes(preset: Preset) -> str:
     )
 
 
-Metric = Callable[[Run], np.ndarray]  # one number per replicate (B,)
-Measure = Callable[[Runs], np.ndarray]  # one number per size and replicate (V, B)
-MOSTLY = probability(at_least=0.5)  # share of runs on the same tasks
+Metric = Callable[[Run], np.ndarray]  # of one cell, one number per replicate (B,)
+Measure = Callable[[Runs], np.ndarray]  # of several cells, one number per size and replicate (V, B)
+MOSTLY = probability(at_least=0.5)  # of runs of several cells on the same tasks
 
 
 def final(name: str) -> Metric:
@@ -125,7 +125,7 @@ def average_accuracy(run: Run) -> np.ndarray:
     return incremental_accuracy(run.records.accuracy)
 
 
-def of_experts(metric: Metric, sizes: Sequence[int], terminate: bool = True) -> Callable[[Runs], np.ndarray]:
+def of_experts(metric: Metric, sizes: Sequence[int], terminate: bool = True) -> Measure:
     return lambda runs: np.stack([metric(runs[expert_cell(size, terminate)]) for size in sizes])
 
 

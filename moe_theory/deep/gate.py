@@ -15,19 +15,21 @@ from moe_theory.deep.tasks import Pool, in_unit
 FREEZING_DRIVES = (10.0, 20.0)
 
 
-class ImageMoments(NamedTuple):
+class ImageMoments(NamedTuple):  # of the arrivals so far, before the scale
     mean: Float[Array, " p"]
     squares: Float[Array, " p"]  # sum of squared deviations from the mean
 
 
-def initial_moments(num_pixels: int) -> ImageMoments:
-    return ImageMoments(*(jnp.zeros(num_pixels, jnp.result_type(float)),) * 2)
+def initial_moments(num_features: int) -> ImageMoments:
+    zeros = jnp.zeros(num_features, jnp.result_type(float))
+    return ImageMoments(mean=zeros, squares=zeros)
 
 
 def mean_image(pixels: Num[Array, "s h w c"]) -> Float[Array, " p"]:
     """Return the mean of a task's images as a vector of norm 1. Source: Section VI of `edge`, 6 of `continual`."""
     image = jnp.mean(in_unit(pixels, jnp.result_type(float)), axis=0).reshape(-1)
-    return image / jnp.maximum(jnp.sqrt(jnp.sum(jnp.square(image))), 1e-12)
+    norm = jnp.sqrt(jnp.sum(jnp.square(image)))
+    return image / jnp.maximum(norm, 1e-12)  # black images stay 0
 
 
 Embed = Callable[[Num[Array, "s h w c"]], Float[Array, " p"]]  # from a task's images to the gate's input
@@ -36,28 +38,24 @@ Embed = Callable[[Num[Array, "s h w c"]], Float[Array, " p"]]  # from a task's i
 def num_features(embed: Embed, pool: Pool, num_samples: int) -> int:
     """Return the length p of the gate's input. Raises: DeclarationError unless it is a vector of real numbers."""
     images = jax.ShapeDtypeStruct((num_samples, *pool.train.pixels.shape[1:]), pool.train.pixels.dtype)
-    shape = jax.eval_shape(embed, images)
-    if getattr(shape, "ndim", None) != 1 or not jnp.issubdtype(shape.dtype, jnp.floating):
-        raise DeclarationError(f"embed returns {shape}, but must return one vector of real numbers. Change embed.")
-    return shape.shape[0]
-
-
-def updated(before: ImageMoments, image: Float[Array, " p"], time: Int[Array, ""]) -> ImageMoments:
-    gap = image - before.mean
-    mean = before.mean + gap / time
-    return ImageMoments(mean, before.squares + gap * (image - mean))
+    features = jax.eval_shape(embed, images)
+    if getattr(features, "ndim", None) != 1 or not jnp.issubdtype(features.dtype, jnp.floating):
+        raise DeclarationError(f"embed returns {features}, but must return one vector of real numbers. Change embed.")
+    return features.shape[0]
 
 
 def observe(
     before: ImageMoments, pixels: Num[Array, "s h w c"], time: Int[Array, ""], params: Params, embed: Embed = mean_image
 ) -> tuple[ImageMoments, Float[Array, " p"]]:
     image = embed(pixels)
-    moments = updated(before, image, time)
+    gap = image - before.mean
+    mean = before.mean + gap / time
+    moments = ImageMoments(mean, before.squares + gap * (image - mean))  # Welford's recursion
     return moments, gate_input(moments, image, params)
 
 
 def gate_input(moments: ImageMoments, image: Float[Array, " p"], params: Params) -> Float[Array, " p"]:
-    """Return the gate's input, the scaled image. With `centre`, the mean of all arrivals is subtracted first."""
+    """Return the gate's input, the scaled image. With `centre`, the mean of the arrivals so far is subtracted first."""
     centre = jnp.where(jnp.asarray(params.centre, bool), moments.mean, 0)
     return params.gate_scale * (image - centre)
 

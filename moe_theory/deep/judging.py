@@ -1,6 +1,7 @@
 """Tests of the claims about a preset's figure, by training networks."""
 
 import dataclasses
+import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,21 +27,13 @@ from moe_theory.verification.verdict import Report, Verdicts
 if TYPE_CHECKING:
     import xarray as xr
 
-THREADS = 2  # seeds that run together on a CPU
+THREADS = 2  # most seeds that run together on a CPU
 FILES = ("results.nc", "summary.json", "verdicts.json", "deep.svg")  # a judgement's files, in its folder
 
 
 @dataclasses.dataclass(frozen=True)
 class Judgement:
-    """Runs of a preset, and the verdicts on its figure.
-
-    Examples:
-        >>> from moe_theory import deep
-        >>> plan = deep.plan("edge-mnist-small", rounds=2, samples=8, batch=8, epochs=1, test_images=50, replicates=1)
-        >>> found = deep.judge(plan)
-        >>> isinstance(found, deep.Judgement), len(found.verdicts)  # one seed decides nothing
-        (True, 0)
-    """
+    """Runs of a preset, and the verdicts on its figure, as `judge` returns them."""
 
     plan: Plan  # the plan that ran, with the seeds of its last interim analysis
     runs: Runs  # records of every round and seed (T, ..., B), by cell
@@ -145,15 +138,16 @@ def judge(plan: Plan, *, progress: Progress = automatic, command: str | None = N
     records: Runs = {}
     num_threads = min(THREADS, available_cores()) if backend() == "cpu" else 1  # one seed fills another device
     with shown(progress) as listener:
-        for first, last in zip((0, *plan.looks), plan.looks, strict=False):
-            records = runs.joined(records, runs.run_plan(plan, listener, num_threads, range(first, last)))
+        for first, last in itertools.pairwise((0, *plan.looks)):
+            new_records = runs.run_plan(plan, listener, num_threads, range(first, last))
+            records = runs.joined(records, new_records)
             if _decide(tests, records):
                 break
     plan = dataclasses.replace(plan, replicates=len(next(iter(records.values())).replicates))
     if command is None:
         options = {"reading": plan.reading.name, "settings": dict(plan.settings), "seed": plan.seed}
-        words = ", ".join(f"{name}={value!r}" for name, value in options.items() if value)
-        command = f"deep.judge(deep.plan({plan.preset.name!r}, replicates={plan.replicates}, {words}))"
+        arguments = ", ".join(f"{name}={value!r}" for name, value in options.items() if value)
+        command = f"deep.judge(deep.plan({plan.preset.name!r}, replicates={plan.replicates}, {arguments}))"
     report = Report(
         verdicts=[dataclasses.replace(test.latest, command=command) for test in tests],
         command=command,
@@ -170,12 +164,12 @@ def judge(plan: Plan, *, progress: Progress = automatic, command: str | None = N
 def _tests(plan: Plan) -> list[SequentialTest]:
     claims = claims_for(plan.preset, plan.data.title) if plan.replicates > 1 else []
     error = FAMILY_ERROR / max(len(claims), 1)
-    verdicts = [blank_verdict(claim, plan.setting, plan.seed, error) for claim in claims]
     is_single_look = len(plan.looks) == 1
-    return [
-        SequentialTest(claim, verdict, plan.replicates, is_single_look=is_single_look)
-        for claim, verdict in zip(claims, verdicts, strict=True)
-    ]
+    tests = []
+    for claim in claims:
+        verdict = blank_verdict(claim, plan.setting, plan.seed, error)
+        tests.append(SequentialTest(claim, verdict, plan.replicates, is_single_look=is_single_look))
+    return tests
 
 
 def _decide(tests: list[SequentialTest], runs: Runs) -> bool:
@@ -208,6 +202,7 @@ def resized(
 
 
 def thinned(data: DataSet, default: int | None, test_images: int | None) -> DataSet:
+    """Return the data with evenly spread test images: `test_images` of them, or else `default` of them, or all."""
     total = len(data.test.labels)
     if test_images is not None and not 1 <= test_images <= total:
         raise InvalidValueError(

@@ -20,14 +20,13 @@ def convolve(
     images: Float[Array, "n h w c"], kernel: Float[Array, "kh kw c o"], stride: int = 1, way: Way = "platform"
 ) -> Float[Array, "n rows columns o"]:
     """Return the cross-correlation of images, which networks call convolution, zero-padded by half a kernel."""
-    rows, columns = ((side - 1) // 2 for side in kernel.shape[:2])
-    ways: dict[str, Callable] = {
-        name: functools.partial(form, stride=stride, padding=(rows, columns))
-        for name, form in (("patches", _by_patches), ("xla", _by_xla))
-    }
+    kernel_height, kernel_width = kernel.shape[:2]
+    padding = ((kernel_height - 1) // 2, (kernel_width - 1) // 2)
+    patches = functools.partial(_by_patches, stride=stride, padding=padding)
+    xla = functools.partial(_by_xla, stride=stride, padding=padding)
     if way == "platform":
-        return jax.lax.platform_dependent(images, kernel, cpu=ways["patches"], default=ways["xla"])
-    return ways[way](images, kernel)
+        return jax.lax.platform_dependent(images, kernel, cpu=patches, default=xla)
+    return {"patches": patches, "xla": xla}[way](images, kernel)
 
 
 def max_pool(images: Float[Array, "n h w c"], side: int = 2) -> Float[Array, "n rows columns c"]:
@@ -40,8 +39,8 @@ def max_pool(images: Float[Array, "n h w c"], side: int = 2) -> Float[Array, "n 
 
 
 def _by_patches(images: Array, kernel: Array, stride: int, padding: tuple[int, int]) -> Array:
-    (rows, columns) = padding
-    (kernel_height, kernel_width, _, num_outputs) = kernel.shape
+    rows, columns = padding
+    kernel_height, kernel_width, _, num_outputs = kernel.shape
     padded = jnp.pad(images, ((0, 0), (rows, rows), (columns, columns), (0, 0)))
     last_row = padded.shape[1] - kernel_height
     last_column = padded.shape[2] - kernel_width
@@ -80,7 +79,7 @@ class RunningStatistics(NamedTuple):
 
 
 class Normalization(NamedTuple):
-    """Functions begin(channels) -> statistics, and apply(values, affine, statistics, is_training) -> both."""
+    """begin(channels) -> statistics, and apply(values, affine, statistics, is_training) -> values and statistics."""
 
     begin: Callable[[int], PyTree]
     apply: Callable[[Float[Array, "n h w c"], Affine, PyTree, bool], tuple[Float[Array, "n h w c"], PyTree]]
@@ -103,7 +102,8 @@ def batch_normalized(
         )
     mean = jnp.mean(values, axis=(0, 1, 2))
     variance = jnp.var(values, axis=(0, 1, 2))
-    after = RunningStatistics(_moved(running.mean, mean), _moved(running.variance, variance * (count / (count - 1))))
+    unbiased_variance = variance * (count / (count - 1))
+    after = RunningStatistics(_average(running.mean, mean), _average(running.variance, unbiased_variance))
     return _standardized(values, mean, variance) * affine.scale + affine.shift, after
 
 
@@ -114,8 +114,9 @@ def group_normalized(values: Float[Array, "n h w c"], affine: Affine, num_groups
     """
     n, height, width, channels = values.shape
     grouped = values.reshape(n, height, width, num_groups, channels // num_groups)
-    moments = (moment(grouped, axis=(1, 2, 4), keepdims=True) for moment in (jnp.mean, jnp.var))
-    return _standardized(grouped, *moments).reshape(values.shape) * affine.scale + affine.shift
+    mean = jnp.mean(grouped, axis=(1, 2, 4), keepdims=True)
+    variance = jnp.var(grouped, axis=(1, 2, 4), keepdims=True)
+    return _standardized(grouped, mean, variance).reshape(values.shape) * affine.scale + affine.shift
 
 
 @functools.cache  # equal settings give the same functions, so their networks are equal
@@ -128,14 +129,14 @@ def groups(num_groups: int) -> Normalization:
     def apply(values: Array, affine: Affine, statistics: PyTree, is_training: bool) -> tuple[Array, PyTree]:
         return group_normalized(values, affine, num_groups), ()
 
-    return Normalization(lambda channels: (), apply)
+    return Normalization(lambda channels: (), apply)  # no statistics
 
 
 def _standardized(values: Array, mean: Array, variance: Array) -> Array:
     return (values - mean) * jax.lax.rsqrt(variance + EPSILON)
 
 
-def _moved(running: Array, batch: Array) -> Array:
+def _average(running: Array, batch: Array) -> Array:
     return ((1 - MOMENTUM) * running + MOMENTUM * jax.lax.stop_gradient(batch)).astype(running.dtype)
 
 

@@ -9,6 +9,7 @@
 
 import functools
 import itertools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
@@ -32,7 +33,7 @@ from moe_theory.deep.layers import (
 __all__ = ["NETWORKS", "Network", "Weights", "adapted", "mlp"]
 
 Stack = TypeVar("Stack")  # weights or other values of M experts, with leaves (M, ...)
-_KERNEL_SIDE = 3
+_SIDES = (3, 3)  # of kernels
 _POOL_SIDE = 2
 
 
@@ -62,7 +63,7 @@ def stacked(
 ) -> Weights:
     """Return M networks as one tree with leaves (M, ...). For every M, expert m has the key `fold_in(key, m)`."""
     keys = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(key, jnp.arange(num_experts))
-    # A loop, because results of vectorised code may depend on M.
+    # `map` loops over the keys, because results of vectorised code may depend on M.
     return jax.lax.map(lambda key: network.init(key, shape, num_outputs), keys)
 
 
@@ -74,15 +75,15 @@ def expert(stack: Stack, index: Int[Array, ""]) -> Stack:
     )
 
 
-def with_expert(stack: Stack, index: Int[Array, ""], one: Stack) -> Stack:
-    """Return the stack with `one` as expert `index`, or unchanged if the index is outside [0, M)."""
+def with_expert(stack: Stack, index: Int[Array, ""], new_expert: Stack) -> Stack:
+    """Return the stack with `new_expert` as expert `index`, or unchanged if the index is outside [0, M)."""
     last = num_experts(stack) - 1
     exists = (index >= 0) & (index <= last)
 
     def put(leaf: Array, new: Array, old: Array) -> Array:
         return jax.lax.dynamic_update_index_in_dim(leaf, jnp.where(exists, new, old), jnp.clip(index, 0, last), 0)
 
-    return jax.tree.map(put, stack, one, expert(stack, index))
+    return jax.tree.map(put, stack, new_expert, expert(stack, index))
 
 
 def num_experts(stack: PyTree) -> int:
@@ -93,15 +94,15 @@ def num_parameters(weights: Weights) -> int:
     return sum(leaf.size for leaf in jax.tree.leaves(weights.params))
 
 
-def squared_distance(one: PyTree, other: PyTree) -> Float[Array, ""]:
-    """Return the sum over all leaves of |a - b|^2, such as |w_t - w_{t-1}|^2."""
-    squares = jax.tree.map(lambda a, b: jnp.sum(jnp.square(a - b)), one, other)
+def squared_distance(after: PyTree, before: PyTree) -> Float[Array, ""]:
+    """Return the squared Euclidean distance of two trees, such as |w_t - w_{t-1}|^2."""
+    squares = jax.tree.map(lambda leaf, old_leaf: jnp.sum(jnp.square(leaf - old_leaf)), after, before)
     return jax.tree.reduce(jnp.add, squares)
 
 
 def check(network: Network, shape: tuple[int, int, int], num_outputs: int) -> None:
     """Raise DeclarationError unless a network returns `num_outputs` outputs for an image of this shape."""
-    images = jax.ShapeDtypeStruct((2, *shape), jnp.result_type(float))
+    images = jax.ShapeDtypeStruct((2, *shape), jnp.result_type(float))  # two, for an axis of images
     try:
         weights = jax.eval_shape(lambda: network.init(jax.random.key(0), shape, num_outputs))
         output_shape = jax.eval_shape(
@@ -171,10 +172,10 @@ def mlp(name: str, widths: tuple[int, ...]) -> Network:
     """
 
     def init(key: Key[Array, ""], shape: tuple[int, int, int], num_outputs: int) -> Weights:
-        return _drawn(key, _dense_shapes(shape[0] * shape[1] * shape[2], (*widths, num_outputs)))
+        return _draw_layers(key, _dense_shapes(math.prod(shape), (*widths, num_outputs)))
 
     def apply(weights: Weights, images: Float[Array, "n h w c"], is_training: bool) -> tuple[Array, tuple[()]]:
-        return _dense(images, weights.params), ()
+        return _apply_dense(images, weights.params), ()
 
     return Network(name, init, apply)
 
@@ -195,16 +196,16 @@ def five_layer(name: str, channels: tuple[int, int], widths: tuple[int, int]) ->
                 f"images of {height} x {width} pixels must be at least {_POOL_SIDE} x {_POOL_SIDE}, because {name!r} "
                 "pools them. Use larger images, or another network."
             )
-        num_places = (height // _POOL_SIDE) * (width // _POOL_SIDE) * channels[1]
-        kernels = [(_KERNEL_SIDE, _KERNEL_SIDE, num_channels, channels[0]), (_KERNEL_SIDE, _KERNEL_SIDE, *channels)]
-        return _drawn(key, [*kernels, *_dense_shapes(num_places, (*widths, num_outputs))])
+        num_features = (height // _POOL_SIDE) * (width // _POOL_SIDE) * channels[1]
+        kernels = [(*_SIDES, num_channels, channels[0]), (*_SIDES, *channels)]
+        return _draw_layers(key, [*kernels, *_dense_shapes(num_features, (*widths, num_outputs))])
 
     def apply(weights: Weights, images: Float[Array, "n h w c"], is_training: bool) -> tuple[Array, tuple[()]]:
         first, second, *dense = weights.params
-        # ReLU commutes with the maximum, and after pooling there are a quarter as many values.
+        # Pooling comes before ReLU, which commutes with the maximum and then has a quarter as many values.
         values = jax.nn.relu(max_pool(convolve(images, first.kernel) + first.bias, _POOL_SIDE))
         values = jax.nn.relu(convolve(values, second.kernel) + second.bias)
-        return _dense(values, dense), ()
+        return _apply_dense(values, dense), ()
 
     return Network(name, init, apply)
 
@@ -213,18 +214,19 @@ def _dense_shapes(num_inputs: int, widths: tuple[int, ...]) -> list[tuple[int, i
     return list(zip((num_inputs, *widths), widths, strict=False))
 
 
-def _drawn(key: Key[Array, ""], shapes: list) -> Weights:
-    return Weights(tuple(_Layer(kernel, jnp.zeros(kernel.shape[-1])) for kernel in he_kernels(key, shapes)), ())
+def _draw_layers(key: Key[Array, ""], shapes: list) -> Weights:
+    layers = tuple(_Layer(kernel, bias=jnp.zeros(kernel.shape[-1])) for kernel in he_kernels(key, shapes))
+    return Weights(layers, statistics=())
 
 
-def _dense(values: Array, layers: tuple[_Layer, ...] | list[_Layer]) -> Float[Array, "n outputs"]:
+def _apply_dense(values: Array, layers: tuple[_Layer, ...] | list[_Layer]) -> Float[Array, "n outputs"]:
     values = values.reshape(values.shape[0], -1)
     for layer in layers[:-1]:
         values = jax.nn.relu(jnp.matmul(values, layer.kernel) + layer.bias)
     return jnp.matmul(values, layers[-1].kernel) + layers[-1].bias
 
 
-LARGE = 64  # pixels per side from which the stem has stride 2, so that the cost is as for half the side
+LARGE = 64  # side in pixels from which the stem has stride 2, so that images cost as much as those of half the side
 
 
 class _Normed(NamedTuple):
@@ -246,8 +248,7 @@ class _Params(NamedTuple):
 
 @functools.cache  # equal arguments give the same network, so programs are reused
 def resnet(name: str, widths: tuple[int, ...], num_blocks: int, normalization: Normalization) -> Network:
-    """Return a residual network for 8 x 8 to 64 x 64 pixels, with stem, basic blocks, mean over pixels and linear
-    layer.
+    """Return a residual network for 8 x 8 to 64 x 64 pixels: a stem, basic blocks, mean over pixels, and linear layer.
 
     Each width has `num_blocks` blocks. Except at the first width, the first block has stride 2. If size or channels
     change, the shortcut is a normalised 1 x 1 convolution. Halved sides are rounded up.
@@ -255,60 +256,66 @@ def resnet(name: str, widths: tuple[int, ...], num_blocks: int, normalization: N
     Source: He, Zhang, Ren and Sun, "Deep Residual Learning for Image Recognition" (2016), Sec. 3.3, and for small
         images Sec. 4.2, where the stem is 3 x 3 with stride 1 and without max pooling.
     """
-    places = list(itertools.product(range(len(widths)), range(num_blocks)))
-    channels = [widths[stage] for stage, _ in places]
-    strides = [2 if stage and not block else 1 for stage, block in places]
+    stages_and_blocks = list(itertools.product(range(len(widths)), range(num_blocks)))
+    channels = [widths[stage] for stage, _ in stages_and_blocks]
+    strides = [2 if stage > 0 and block == 0 else 1 for stage, block in stages_and_blocks]
 
     def init(key: Key[Array, ""], shape: tuple[int, int, int], num_outputs: int) -> Weights:
-        shapes = [(3, 3, shape[2], widths[0])]
-        for num_in, num_out, stride in zip([widths[0], *channels[:-1]], channels, strides, strict=True):
-            shapes += [(3, 3, num_in, num_out), (3, 3, num_out, num_out)]
+        # In the order in which `apply` uses them: the stem, then each block's two kernels and its shortcut.
+        shapes = [(*_SIDES, shape[2], widths[0])]
+        num_inputs = widths[0]
+        for num_channels, stride in zip(channels, strides, strict=True):
+            shapes += [(*_SIDES, num_inputs, num_channels), (*_SIDES, num_channels, num_channels)]
             if stride != 1:
-                shapes.append((1, 1, num_in, num_out))
-        *convolved, last = he_kernels(key, [*shapes, (widths[-1], num_outputs)])
+                shapes.append((1, 1, num_inputs, num_channels))
+            num_inputs = num_channels
+        *kernels, last_kernel = he_kernels(key, [*shapes, (widths[-1], num_outputs)])
         layers = [
-            _Normed(kernel, Affine(jnp.ones(kernel.shape[-1]), jnp.zeros(kernel.shape[-1]))) for kernel in convolved
+            _Normed(kernel, Affine(jnp.ones(kernel.shape[-1]), jnp.zeros(kernel.shape[-1]))) for kernel in kernels
         ]
-        remaining = iter(layers[1:])
-        blocks = tuple(
-            _Block(next(remaining), next(remaining), next(remaining) if stride != 1 else None) for stride in strides
-        )
+        stem, *remaining = layers
+        blocks = []
+        for stride in strides:
+            shortcut = remaining.pop(2) if stride != 1 else None
+            blocks.append(_Block(remaining.pop(0), remaining.pop(0), shortcut))
         statistics = tuple(normalization.begin(layer.kernel.shape[-1]) for layer in layers)
-        params = _Params(layers[0], blocks, _Layer(last, jnp.zeros(num_outputs)))
+        params = _Params(stem, tuple(blocks), last=_Layer(last_kernel, bias=jnp.zeros(num_outputs)))
         return Weights(params, statistics if jax.tree.leaves(statistics) else ())
 
     def apply(
         weights: Weights, images: Float[Array, "n h w c"], is_training: bool
     ) -> tuple[Float[Array, "n outputs"], tuple[RunningStatistics, ...]]:
-        before = iter(weights.statistics)
-        after = []
+        statistics_before = iter(weights.statistics)
+        statistics_after = []
 
         def normed(values: Array, layer: _Normed, stride: int) -> Array:
             convolved = convolve(values, layer.kernel, stride)
-            values, statistics = normalization.apply(convolved, layer.affine, next(before, ()), is_training)
-            after.append(statistics)
+            before = next(statistics_before, ())  # calls are in the order of the layers. GroupNorm has none
+            values, after = normalization.apply(convolved, layer.affine, before, is_training)
+            statistics_after.append(after)
             return values
 
         params: _Params = weights.params
         values = jax.nn.relu(normed(images, params.stem, 2 if max(images.shape[1:3]) >= LARGE else 1))
         for block, stride in zip(params.blocks, strides, strict=True):
-            inner = jax.nn.relu(normed(values, block.first, stride))
-            inner = normed(inner, block.second, 1)
-            values = jax.nn.relu(inner + (values if block.shortcut is None else normed(values, block.shortcut, stride)))
+            inner = normed(jax.nn.relu(normed(values, block.first, stride)), block.second, stride=1)
+            if block.shortcut is not None:
+                values = normed(values, block.shortcut, stride)
+            values = jax.nn.relu(inner + values)
         outputs = jnp.matmul(jnp.mean(values, axis=(1, 2)), params.last.kernel) + params.last.bias
-        return outputs, tuple(after) if weights.statistics else ()
+        return outputs, tuple(statistics_after) if weights.statistics else ()
 
     return Network(name, init, apply)
 
 
-# The package's networks by name.
+# The package's networks and the user's, by name.
 NETWORKS: dict[str, Network] = {
     network.name: network
     for network in (
         five_layer("five-layer", (16, 32), (128, 64)),
         five_layer("five-layer-small", (8, 16), (32, 16)),
-        resnet("resnet18", (64, 128, 256, 512), 2, batches()),
-        resnet("resnet18-small", (8, 16), 1, groups(4)),
+        resnet("resnet18", (64, 128, 256, 512), num_blocks=2, normalization=batches()),
+        resnet("resnet18-small", (8, 16), num_blocks=1, normalization=groups(4)),
         mlp("mlp", (32,)),
     )
 }

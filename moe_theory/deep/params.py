@@ -43,13 +43,13 @@ ADAM = "adam"
 OPTIMIZERS = (SGD, ADAM)
 
 Share = Annotated[Real, Within(0, 1, open_low=True, why="it is a share of a task's images")]
-Part = Annotated[Real, Within(0, 1, why="1 is the whole baseline")]
-BETWEEN = "a delay is between them"
+BaselineWeight = Annotated[Real, Within(0, 1, why="1 is the whole baseline")]
+BETWEEN = "a delay is between them"  # why a least delay is at most the largest
 
 
 @dataclasses.dataclass(frozen=True)
 class Dims:
-    """Static shapes for which a program is compiled. `max_experts` and `max_rounds` only pad arrays.
+    """Static values for which a program is compiled. `max_experts` and `max_rounds` only pad arrays.
 
     Raises: InvalidValueError if a size is below 1 or batches do not divide the samples. UnknownNameError for an
         unknown network or optimizer.
@@ -105,11 +105,6 @@ class Params(NamedTuple):
 
     Algorithm 1 of `edge` has no auxiliary loss, no termination, and the plain norm. So `deep.edge` ignores
     `balance_weight`, `termination_threshold`, `terminate`, `accumulate_flags` and `locality_power`.
-
-    Examples:
-        >>> from moe_theory import deep
-        >>> deep.Params(num_experts=7).delays.num_experts  # as `edge` calls it
-        7
     """
 
     num_experts: Annotated[Count, PaddedTo("max_experts")] = 4  # M
@@ -131,7 +126,7 @@ class Params(NamedTuple):
     multi_class: Flag = False  # whether experts distinguish all K classes, or one class from the rest
     incremental: Flag = False  # whether classes arrive one after the other for T / K rounds each, or at random
     squared_loss: Flag = False  # whether experts minimise the squared error or the cross entropy
-    baseline_weight: Part = 0.0  # weight of the baseline `core.baseline.repaired` in the locality loss, 0 in the papers
+    baseline_weight: BaselineWeight = 0.0  # of `core.baseline.repaired` in the locality loss, 0 in the papers
     policy: CountOrZero = 0  # index of the policy, which is adaptive, nearest, fastest or uniform
     gate_lag: GateLag = 1  # rounds between a completion and its gate step
     min_transfer_delay: Annotated[Delay, AtMost("max_transfer_delay", BETWEEN)] = 0  # rounds
@@ -190,18 +185,18 @@ def check_params(dims: Dims, params: Params, num_classes: int | None = None) -> 
         )
 
 
-_AMONG = {"positive_share": 1.0, "multi_class": True}
+_MULTI_CLASS = {"positive_share": 1.0, "multi_class": True}
 # The readings by name. The first has the defaults of `Params`.
 READINGS: dict[str, Reading] = {
     name: Reading(name, summary, Params(), choices)
     for name, summary, choices in (
         ("balanced", "half of a task's images show its class, cross entropy, delays of 4 rounds", {}),
-        ("multi-class", "all images show the task's class, which experts tell from the K - 1 others", _AMONG),
+        ("multi-class", "all images show the task's class, which experts tell from the K - 1 others", _MULTI_CLASS),
         ("all-positive", "all images show the task's class: one label", {"positive_share": 1.0}),
         (
             "class-incremental",
             "as multi-class, the classes arrive one after the other, T / K rounds each",
-            _AMONG | {"incremental": True},
+            _MULTI_CLASS | {"incremental": True},
         ),
         ("squared-loss", "as balanced, experts minimise the squared error", {"squared_loss": True}),
         ("uncentred", "as balanced, the gate reads the mean image itself", {"centre": False}),

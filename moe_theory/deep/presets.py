@@ -32,7 +32,7 @@ class Preset:
     dims: Dims
     choices: Mapping[str, Any]  # parameters that differ from a reading's
     scales: tuple[float, ...] = ()  # scales of the gate's input, if cells differ in it
-    others: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)  # further cells
+    others: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)  # changes to the first cell
     test_images: int | None = None  # number of evenly spread test images for evaluation, or None for all
 
     def __hash__(self) -> int:
@@ -45,46 +45,42 @@ class Preset:
 
     @property
     def replicates(self) -> int:
-        """The default number of seeds, which just suffices to show a majority. A small version has more."""
+        """The default number of seeds. 12 just suffice to show a majority."""
         if self.name.endswith(SMALL):
             return 32
         return 12
 
     def cells(self) -> dict[str, dict[str, Any]]:
-        """The parameters by cell.
-
-        Cells are experts with and without termination for each gate scale, or servers under every policy.
-        """
+        """Return parameters by cell: experts with and without termination for each gate scale, or servers by policy."""
         fixed = {**self.choices, "num_rounds": self.num_rounds}
         cells = {}
         if self.paper == EDGE:
-            first = {"num_experts": self.experts[0], "policy": 0}
+            first_cell = {"num_experts": self.experts[0], "policy": 0}
             for number in self.experts:
                 for place, policy in enumerate(POLICIES):
                     cells[server_cell(number, policy)] = {**fixed, "num_experts": number, "policy": place}
         else:
-            first = {"num_experts": 1, "terminate": True}
+            first_cell = {"num_experts": 1, "terminate": True}
             for scale in self.scales or (None,):
                 scaled = fixed if scale is None else {**fixed, "gate_scale": scale}
                 for number in self.experts:
-                    for terminate in (True,) if number == 1 else (True, False):
+                    for terminate in (True,) if number == 1 else (True, False):  # one expert has no gates to stop
                         name = expert_cell(number, terminate, scale)
                         cells[name] = {**scaled, "num_experts": number, "terminate": terminate}
-        return cells | {name: {**fixed, **first, **changes} for name, changes in self.others.items()}
+        return cells | {name: {**fixed, **first_cell, **changes} for name, changes in self.others.items()}
 
     def system(self, source: Source) -> System:
         """Return the system of all cells, for a data set or a function that reads it.
 
         Source: Algorithm 1 of the preset's paper.
         """
-        if self.paper == EDGE:
-            return edge.system(self.dims, source, self.classes)
-        return continual.system(self.dims, source, self.classes)
+        return {CONTINUAL: continual, EDGE: edge}[self.paper].system(self.dims, source, self.classes)
 
 
 def expert_cell(num_experts: int, terminate: bool = True, gate_scale: float | None = None) -> str:
     scale = enclosed("scale ", gate_scale and f"{gate_scale:g}", ", ")
-    return f"{scale}M = {num_experts}" + ("" if terminate or num_experts == 1 else ", no termination")
+    ending = "" if terminate or num_experts == 1 else ", no termination"
+    return f"{scale}M = {num_experts}{ending}"
 
 
 def server_cell(num_experts: int, policy: str = "adaptive") -> str:
@@ -105,7 +101,7 @@ def preset(name: str) -> Preset:
     return PRESETS[name]
 
 
-# Scales at which gate steps balance the locality losses of these experts. The papers give none.
+# Parameters of presets. The scales make gate steps balance the locality losses of these experts. The papers give none.
 _GATE = {"gate_scale": 20.0}
 _EDGE = {"learning_rate": 0.2, "perturbation_scale": 0.1, "gate_scale": 80.0}
 # Appendices A.3, A.5 and A.6 of `continual` use Adam from 5e-4 to 1e-6 along a cosine, weight decay 0.005 and 5 epochs.
@@ -117,7 +113,7 @@ WEAK = 20.0
 STRONG = 100.0
 
 # Telephone, bee, mountain, bear, turtle and tractor, as Appendix A.5 names them. Its numbers belong to other classes.
-_SIX = (86, 6, 49, 3, 93, 89)
+_SIX_CIFAR = (86, 6, 49, 3, 93, 89)
 _DIGITS = (1, 4, 7)
 _SIX_TINY = (20, 50, 83, 145, 168, 179)
 _EVEN = (0, 2, 4, 6, 8, 9)
@@ -125,34 +121,36 @@ _ODD = (1, 3, 5, 7, 8, 9)
 
 
 def _five_layer(num_experts: int, rounds: int) -> Dims:
-    return Dims(num_experts, 3, rounds, 100, 1000, 600, 100, "five-layer")
+    return Dims(num_experts, 3, rounds, num_tests=1000, num_epochs=600, network="five-layer")
 
 
-def _resnet(num_experts: int, num_classes: int, rounds: int, samples: int, tests: int) -> Dims:
-    return Dims(num_experts, num_classes, rounds, samples, tests, 5, 32, "resnet18", ADAM)
+def _resnet(num_experts: int, num_classes: int, rounds: int, images: int, tests: int) -> Dims:
+    return Dims(
+        num_experts, num_classes, rounds, images, tests, num_epochs=5, batch_size=32, network="resnet18", optimizer=ADAM
+    )
 
 
 def _mlp(rounds: int) -> Dims:
-    return Dims(10, 6, rounds, 96, 100, 5, 32, "mlp", ADAM)
+    return Dims(10, num_classes=6, max_rounds=rounds, num_samples=96, num_epochs=5, batch_size=32, optimizer=ADAM)
 
 
-_PLAIN = {"baseline_weight": 0.0}
-
-_AGAINST = {
+_NO_BASELINE = {"baseline_weight": 0.0}
+# Changes to the first cell, by cell.
+_BASELINE_CELLS = {
     "M = 4, baseline": {"num_experts": 4, "terminate": False, "baseline_weight": 1.0},
     "M = 4, baseline and termination": {"num_experts": 4, "baseline_weight": 1.0},
     "M = 4, larger gate": {"num_experts": 4, "gate_scale": STRONG},
 }
-_SERVERS_AGAINST = {"M = 5, baseline": {"baseline_weight": 1.0}}
+_SERVER_BASELINE_CELLS = {"M = 5, baseline": {"baseline_weight": 1.0}}
 
-_ALL = (
+_ALL = (  # with name, where, paper, data, classes, experts, dims and choices
     Preset("continual-mnist", "Fig. 5", CONTINUAL, "mnist", _DIGITS, (1, 4, 7), _five_layer(7, 60), _GATE | _SGD),
     Preset(
         "continual-cifar10", "Figs. 3 and 4", CONTINUAL, "cifar10", (0, 4, 5, 9), (1, 4, 12),
         _resnet(12, 4, 300, 512, 2000), _ADAM, test_images=2000,
     ),
     Preset(
-        "continual-cifar100", "Fig. 6 and Table 1", CONTINUAL, "cifar100", _SIX, (1, 8, 10),
+        "continual-cifar100", "Fig. 6 and Table 1", CONTINUAL, "cifar100", _SIX_CIFAR, (1, 8, 10),
         _resnet(10, 6, 350, 192, 600), _ADAM, test_images=5000,
     ),
     Preset(
@@ -165,12 +163,12 @@ _ALL = (
     ),
     Preset(
         "continual-baseline", "beside Fig. 5", CONTINUAL, "mnist", _DIGITS, (1, 4),
-        dataclasses.replace(_five_layer(4, 60), compares=True), _GATE | _SGD | _PLAIN, others=_AGAINST,
+        dataclasses.replace(_five_layer(4, 60), compares=True), _GATE | _SGD | _NO_BASELINE, others=_BASELINE_CELLS,
     ),
     Preset(
         "edge-baseline", "beside Fig. 4", EDGE, "mnist", _DIGITS, (5,),
-        dataclasses.replace(_five_layer(5, 100), compares=True), _EDGE | _SGD | _PLAIN,
-        others=_SERVERS_AGAINST,
+        dataclasses.replace(_five_layer(5, 100), compares=True), _EDGE | _SGD | _NO_BASELINE,
+        others=_SERVER_BASELINE_CELLS,
     ),
     Preset(
         "continual-mnist-small", "Fig. 5", CONTINUAL, "digits", _DIGITS, (1, 4, 7),
@@ -178,7 +176,8 @@ _ALL = (
     ),
     Preset(
         "continual-cifar10-small", "Figs. 3 and 4", CONTINUAL, "digits", (0, 4, 5, 9), (1, 4, 12),
-        Dims(12, 4, 60, 64, 100, 3, 32, "resnet18-small", ADAM), _SMALL_ADAM | {"expert_rate": 5e-3},
+        Dims(12, 4, 60, num_samples=64, num_epochs=3, batch_size=32, network="resnet18-small", optimizer=ADAM),
+        _SMALL_ADAM | {"expert_rate": 5e-3},
     ),
     Preset(
         "continual-cifar100-small", "Fig. 6 and Table 1", CONTINUAL, "digits", _EVEN, (1, 8, 10),
@@ -191,13 +190,13 @@ _ALL = (
     Preset("edge-mnist-small", "Fig. 4", EDGE, "digits", _DIGITS, (5, 10), Dims(10, 3, 100), _EDGE),
     Preset(
         "continual-baseline-small", "beside Fig. 5", CONTINUAL, "digits", _DIGITS, (1, 4),
-        Dims(4, 3, 60, compares=True), _GATE | _PLAIN, others=_AGAINST,
+        Dims(4, 3, 60, compares=True), _GATE | _NO_BASELINE, others=_BASELINE_CELLS,
     ),
     Preset(
         "edge-baseline-small", "beside Fig. 4", EDGE, "digits", _DIGITS, (5,), Dims(5, 3, 100, compares=True),
-        _EDGE | _PLAIN, others=_SERVERS_AGAINST,
+        _EDGE | _NO_BASELINE, others=_SERVER_BASELINE_CELLS,
     ),
-    Preset("gate-drive-small", "Sec. 6", CONTINUAL, "digits", _DIGITS, (4,), Dims(7, 3, 60), {}, (WEAK, STRONG)),
+    Preset("gate-drive-small", "Sec. 6", CONTINUAL, "digits", _DIGITS, (4,), Dims(7, 3, 60), {}, scales=(WEAK, STRONG)),
 )  # fmt: skip
 
 # The papers' presets by name, followed by their small versions.
@@ -220,6 +219,7 @@ def incremental_accuracy(accuracy: Float[np.ndarray, "T *batch"]) -> Float[np.nd
 
 
 def _table(where: str, accuracies: dict[int, tuple[float, ...]]) -> PrintedTable:
+    """Return a printed table, from accuracies with and without termination by number of experts."""
     cells = {}
     for size, values in accuracies.items():
         cells |= {expert_cell(size, terminate): value for terminate, value in zip((True, False), values, strict=False)}

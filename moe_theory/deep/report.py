@@ -73,25 +73,26 @@ def heading(plan: Plan) -> str:
 
 def tables(summary: Summary) -> list[Markup]:
     """Return two tables of the cells, of measures and of paired differences to a baseline, as mean ± standard error."""
-    measures = [
-        {title: _shown(name, cell.measures[name]) for name, title in TITLES.items() if name in cell.measures}
-        for cell in summary.cells
-    ]
-    marked_tables = []
-    for block in (measures, [_differences(summary, cell) for cell in summary.cells]):
-        rows = [[cell.name, *row.values()] for cell, row in zip(summary.cells, block, strict=True)]
-        marked_tables.append(table(("cell", *block[0]), rows, numbers=list(block[0])))
-    return marked_tables
+    tables_of_cells = []
+    for columns_of in (_measures, _differences):
+        rows = [columns_of(summary, cell) for cell in summary.cells]
+        cells = [[cell.name, *row.values()] for cell, row in zip(summary.cells, rows, strict=True)]
+        tables_of_cells.append(table(("cell", *rows[0]), cells, numbers=list(rows[0])))
+    return tables_of_cells
+
+
+def _measures(_: Summary, cell: CellSummary) -> dict[str, str]:
+    return {title: _estimate(name, cell.measures[name]) for name, title in TITLES.items() if name in cell.measures}
 
 
 def _differences(summary: Summary, cell: CellSummary) -> dict[str, str]:
     baselines = {cell.baseline for cell in summary.cells if cell.baseline}
     terminates = "terminated" in cell.measures
     baseline = "with termination" if terminates else "adaptive"
-    if len(baselines) == 1:
+    if len(baselines) == 1:  # the cells do not have baselines of their own
         baseline = baselines.pop()
     row = {
-        f"{title} less {baseline}": _shown(name, cell.differences[name], "+") if cell.differences else ""
+        f"{title} less {baseline}": _estimate(name, cell.differences[name], sign="+") if cell.differences else ""
         for name, title in COMPARED.items()
     }
     row["κ"] = f"{cell.drive:.2g}"
@@ -102,10 +103,8 @@ def _differences(summary: Summary, cell: CellSummary) -> dict[str, str]:
     return row
 
 
-def _shown(measure: str, estimate: Estimate, sign: str = "") -> str:
-    digits = 4
-    if measure.startswith("accuracy"):
-        digits = 3
+def _estimate(measure: str, estimate: Estimate, sign: str = "") -> str:
+    digits = {"accuracy": 3}.get(measure, 4)
     mean = f"{estimate.mean:{sign}.{digits}f}"
     if math.isfinite(estimate.standard_error):
         return f"{mean} ± {estimate.standard_error:.{digits}f}"
@@ -123,16 +122,16 @@ def magnitudes(summary: Summary) -> tuple[str, str]:
 
 def warnings_of(summary: Summary) -> list[str]:
     lines = []
-    least, most = summary.drives
-    if summary.drive > most:
+    lowest, highest = summary.drives
+    if summary.drive > highest:
         lines.append(
-            f"WARNING: the median of κ, {summary.drive:.3g}, is above {most:g}. Experts specialise, but the router "
+            f"WARNING: the median of κ, {summary.drive:.3g}, is above {highest:g}. Experts specialise, but the router "
             "freezes by itself in its first steps, so termination has little effect. Lower gate_scale to see the "
             "effect of termination. κ grows like its square."
         )
-    if summary.drive < least:
+    if summary.drive < lowest:
         lines.append(
-            f"WARNING: the median of κ, {summary.drive:.3g}, is below {least:g}. Experts hardly specialise in "
+            f"WARNING: the median of κ, {summary.drive:.3g}, is below {lowest:g}. Experts hardly specialise in "
             f"{summary.num_rounds} rounds. Raise gate_scale. κ grows like its square."
         )
     for cell in summary.cells:
@@ -154,11 +153,11 @@ def verdict_warnings(summary: Summary) -> list[str]:
     number = summary.num_replicates
     if number >= MIN_REPLICATES:
         return []
-    few = "a single seed cannot decide claims, so there are no verdicts"
+    why = "a single seed cannot decide claims, so there are no verdicts"
     if number > 1:
-        few = f"the verdicts are from {number} seeds, but with fewer than {MIN_REPLICATES} seeds most stay inconclusive"
-    more = f"--replicates {MIN_REPLICATES} resumes, and tests the claims again with a separate error budget."
-    return [f"WARNING: {few}. {more}"]
+        why = f"the verdicts are from {number} seeds, but with fewer than {MIN_REPLICATES} seeds most stay inconclusive"
+    advice = f"--replicates {MIN_REPLICATES} resumes, and tests the claims again with a separate error budget."
+    return [f"WARNING: {why}. {advice}"]
 
 
 def picture(plan: Plan, runs: Runs, summary: Summary) -> Picture:
@@ -174,19 +173,19 @@ def document(judgement: Judgement, folder: Path) -> Document:
     verdicts = judgement.verdicts.source
     paths = [folder / name for name in FILES]
     sealed_json = sealed(summary_json(plan, summary, judgement.verdicts, paths))
-    meaning = [text for name, text in MEANING.items() if name in summary.cells[0].measures]
+    explanations = [text for name, text in MEANING.items() if name in summary.cells[0].measures]
 
     def text(_: int) -> str:
         is_judged = bool(claims_for(plan.preset, plan.data.title))
         return filled(
             Path(__file__).with_name("deep.md"),
             tables=tables(summary),
-            meaning=meaning,
+            meaning=explanations,
             magnitudes=[*magnitudes(summary)],
             warnings=[*warnings_of(summary), *(verdict_warnings(summary) if is_judged else ())],
         )
 
-    contents = (
+    contents = (  # of `FILES`
         lambda path: to_netcdf(judgement.to_xarray(), path),
         lambda path: path.write_text(sealed_json),
         verdicts,

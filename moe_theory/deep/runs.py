@@ -47,16 +47,15 @@ from moe_theory.verification.request import MIN_REPLICATES
 if TYPE_CHECKING:
     import xarray as xr
 
-EVERY = 10  # rounds between checkpoints
-WITHOUT_EFFECT = {
+EVERY = 10  # default number of rounds between checkpoints
+WITHOUT_EFFECT = {  # names of parameters that a paper's system ignores
     CONTINUAL: Params._fields[Params._fields.index("policy") :],
     EDGE: ("balance_weight", "termination_threshold", "terminate", "accumulate_flags", "locality_power"),
 }
-PADDED_ROUNDS = 60  # arrays of arrivals have a multiple of this length
-# Dimensions of records with an entry per expert, and per class that is a task.
-EXPERT = "expert_index"
-CLASS = "class"
-OF_CLASSES = "class_"  # prefix of records with an entry per class
+PADDED_ROUNDS = 60  # arrays of arrivals have a multiple of this length, so programs are shared
+EXPERT = "expert_index"  # dimension of records with an entry per expert
+CLASS = "class"  # dimension of records with an entry per class that is a task
+OF_CLASSES = "class_"  # prefix of the names of such records
 _RECORD = "record."  # prefix of the names of a record's arrays
 _STATE = "state."  # prefix of the names of a state's arrays
 
@@ -90,7 +89,7 @@ class Plan:
         defaults = self.reading.params()
         self.reading.params(**self.settings)  # refuses unknown names
         for name in self.settings:
-            reason = ""
+            reason = ""  # why the parameter cannot be set
             if name in set_by(self.preset):
                 reason = f"{self.preset.name} sets it in all cells"
             elif name in WITHOUT_EFFECT[self.preset.paper]:
@@ -127,7 +126,7 @@ class Plan:
 
 
 def set_by(preset: Preset) -> set[str]:
-    """Return the names of the numbers of experts and rounds, and of parameters that differ between the cells."""
+    """Return "num_experts", "num_rounds" and the names of parameters that differ between the cells."""
     first, *other_cells = preset.cells().values()
     names = {"num_experts", "num_rounds"}
     for cell in other_cells:
@@ -154,14 +153,14 @@ def run_plan(plan: Plan, progress: Progress = quiet, num_threads: int = 2, repli
                 records[result.task.place] = result.future.result()
     except BaseException as failure:
         shared.is_stopped.set()
-        if not isinstance(failure, KeyboardInterrupt):  # no wait for running parts, which may take minutes
+        if not isinstance(failure, KeyboardInterrupt):  # `stop` waits for running parts, which may take minutes
             runner.stop()
         raise
     rounds = np.arange(1, plan.preset.num_rounds + 1)
     runs = {}
     for cell, params in cells.items():
         by_seed = [records[cell, seed] for seed in seeds]
-        stacked = jax.tree.map(lambda *leaves: np.stack(leaves, axis=-1), *by_seed)
+        stacked = jax.tree.map(lambda *leaves: np.stack(leaves, axis=-1), *by_seed)  # replicates are the last axis
         runs[cell] = Run(params, rounds, np.array(seeds), state=None, records=stacked)
     return runs
 
@@ -185,9 +184,9 @@ def dataset(plan: Plan, runs: Runs, command: str = "") -> "xr.Dataset":
     variables = {}
     for name in first.records._fields:
         values = np.stack([getattr(run.records, name) for run in runs.values()])
-        own_axis = CLASS if name.startswith(OF_CLASSES) else EXPERT
-        own_axes = [own_axis] * (values.ndim - 3)  # none for a number per round
-        variables[name] = xr.Variable(("cell", "round", *own_axes, "replicate"), values)
+        entry_axis = CLASS if name.startswith(OF_CLASSES) else EXPERT
+        entry_axes = [entry_axis] * (values.ndim - 3)  # none for a number per round
+        variables[name] = xr.Variable(("cell", "round", *entry_axes, "replicate"), values)
     coordinates = {
         "cell": list(runs),
         "round": first.rounds,
@@ -214,7 +213,7 @@ class RunCheckpoint(NamedTuple):
     state: list[np.ndarray]  # leaves of the state without its pool. A complete run has none
 
     @property
-    def done(self) -> int:
+    def rounds_done(self) -> int:
         return len(next(iter(self.records.values())))
 
 
@@ -246,9 +245,9 @@ class _Shared:
         rounds_done = 0
         pieces = []
         if checkpoint is not None:
-            rounds_done = checkpoint.done
+            rounds_done = checkpoint.rounds_done
             pieces = [checkpoint.records]
-        self.report(cell, replicate, rounds_done, rounds_done)
+        self.report(cell, replicate, rounds_done, new_rounds=rounds_done)
         key = replicate_keys(root_key(self.plan.seed), jnp.array([replicate]))[0]
         state = None if rounds_done == num_rounds else self.begin(key, params)
         if state is not None and checkpoint is not None:
@@ -258,10 +257,10 @@ class _Shared:
         while rounds_done < num_rounds:
             if self.is_stopped.is_set():
                 raise concurrent.futures.CancelledError
-            rounds = min(self.plan.every, num_rounds - rounds_done)
-            state, piece = self.advance(key, state, params, rounds)
+            new_rounds = min(self.plan.every, num_rounds - rounds_done)
+            state, piece = self.advance(key, state, params, new_rounds)
             _require_finite(piece, rounds_done, cell, replicate, params)
-            rounds_done += rounds
+            rounds_done += new_rounds
             pieces.append({name: np.asarray(leaf) for name, leaf in piece._asdict().items()})
             if store is not None:
                 arrays = {_RECORD + name: array for name, array in _join(pieces).items()}
@@ -269,13 +268,13 @@ class _Shared:
                     leaves = jax.tree.leaves(state._replace(pool=None))
                     arrays |= {f"{_STATE}{place}": np.asarray(leaf) for place, leaf in enumerate(leaves)}
                 store.put({store_key: pack(arrays)}, extent=rounds_done)  # unless another process has saved more
-            self.report(cell, replicate, rounds_done, rounds)
+            self.report(cell, replicate, rounds_done, new_rounds)
         return paper_of(self.plan.preset).Info(**_join(pieces))
 
-    def report(self, cell: str, replicate: int, rounds_done: int, rounds: int) -> None:
+    def report(self, cell: str, replicate: int, rounds_done: int, new_rounds: int) -> None:
         with self.lock:
             self.progress.at(f"{cell}, seed {replicate}, round {rounds_done} of {self.plan.preset.num_rounds}")
-            self.progress.advance(rounds)
+            self.progress.advance(new_rounds)
 
     def begin(self, key: Key[Array, ""], params: Params) -> Any:
         begin = _begin_program(paper_of(self.plan.preset), self.plan.padded.dims)
@@ -283,32 +282,27 @@ class _Shared:
             return begin(step_key(key, jnp.int32(0)), params, self.pool)
 
     def advance(self, key: Key[Array, ""], state: Any, params: Params, rounds: int) -> tuple[Any, Any]:
-        with compiled_once((self.system, rounds, is_x64())):
+        system = self.system
+        with compiled_once((system, rounds, is_x64())):
             state, records = engine.run(
-                self.system,
-                key,
-                state,
-                params,
-                rounds,
-                record_every=1,
-                observe=observe_info,
-                reduce=None,
-                is_batch=False,
+                system, key, state, params, rounds, record_every=1, observe=observe_info, reduce=None, is_batch=False
             )
         return state._replace(pool=self.pool), jax.device_get(records)
 
 
-def _require_finite(piece: Any, num_rounds: int, cell: str, replicate: int, params: Params) -> None:
+def _require_finite(piece: Any, rounds_before: int, cell: str, replicate: int, params: Params) -> None:
     is_finite = np.isfinite(piece.locality)
     if not np.all(is_finite):
+        first_round = rounds_before + int(np.argmin(is_finite)) + 1
         raise InvalidValueError(
-            f"{cell}, seed {replicate}: experts diverge in round {num_rounds + int(np.argmin(is_finite)) + 1}, at "
+            f"{cell}, seed {replicate}: experts diverge in round {first_round}, at "
             f"expert_rate={float(params.expert_rate):g}. Set smaller rates, such as --set "
             f"expert_rate={float(params.expert_rate) / 2:g} --set final_rate={float(params.final_rate) / 2:g}."
         )
 
 
 def _common_key(plan: Plan) -> dict[str, object]:
+    """Return the part of the key of a saved run that all runs of the plan share."""
     return {
         "preset": plan.preset.name,
         "dims": dataclasses.asdict(plan.preset.dims),
@@ -324,8 +318,8 @@ def _common_key(plan: Plan) -> dict[str, object]:
 
 @functools.cache
 def _code(paper: Any, network: Network) -> str:
-    draws = (root_key, replicate_keys, step_key, pool_of, on_device)
-    return code_digest(paper.system, paper.begin, paper.Info, network, draws, engine.run, observe_info)
+    keys_and_pool = (root_key, replicate_keys, step_key, pool_of, on_device)
+    return code_digest(paper.system, paper.begin, paper.Info, network, keys_and_pool, engine.run, observe_info)
 
 
 def _key(common: Mapping[str, object], cell: str, replicate: int, params: Params) -> str:
@@ -333,9 +327,7 @@ def _key(common: Mapping[str, object], cell: str, replicate: int, params: Params
 
 
 def paper_of(preset: Preset) -> Any:
-    if preset.paper == EDGE:
-        return edge
-    return continual
+    return {CONTINUAL: continual, EDGE: edge}[preset.paper]
 
 
 @functools.lru_cache(maxsize=1)

@@ -39,8 +39,8 @@ class CellSummary:
     differences: dict[str, Estimate]  # paired differences to the baseline's measures
     drive: float  # median of kappa
     num_learned: int  # tasks that reached an expert, in all replicates
-    num_unmoved: int  # the tasks of these that changed their expert by less than `LEAST_CHANGE`
-    unmoved_experts: list[int]  # the experts of these tasks
+    num_unmoved: int  # of these, the tasks that changed their expert by less than `LEAST_CHANGE`
+    unmoved_experts: list[int]  # experts that such a task did not change
     exploration_rounds: int | None  # T1, or None without termination
 
 
@@ -63,13 +63,13 @@ class Summary:
 def summarize(plan: Plan, runs: Runs) -> Summary:
     preset = plan.preset
     routed = [run for run in runs.values() if has_router(preset, run.params)] or list(runs.values())
-    drives = np.concatenate([run.records.drive[run.records.expert >= 0] for run in routed])
+    drives = np.concatenate([run.records.drive[run.records.expert >= 0] for run in routed])  # without dropped tasks
     return Summary(
         cells=[_cell(plan, name, runs) for name in preset.cells()],
         variance=float(np.mean(next(iter(runs.values())).records.variance[-1], dtype=float)),
         drive=float(np.median(drives)),
         drive_quantile=float(np.quantile(drives, 0.95)),
-        drives=(0.0, math.inf) if preset.scales else DRIVES[preset.paper],
+        drives=(0.0, math.inf) if preset.scales else DRIVES[preset.paper],  # scales are extreme on purpose
         num_rounds=preset.num_rounds,
         num_replicates=plan.replicates,
     )
@@ -106,7 +106,7 @@ def _cell(plan: Plan, name: str, runs: Runs) -> CellSummary:
     measures = measures_of(preset, run)
     baseline = baseline_of(preset, name)
     baselines = {} if baseline is None else measures_of(preset, runs[baseline])
-    learned = run.records.expert >= 0
+    learned = run.records.expert >= 0  # the task was not dropped
     unmoved = learned & (run.records.locality < _least_change(plan, run.params))
     terminates = preset.paper != EDGE and bool(run.params.terminate) and has_router(preset, run.params)
     exploration = exploration_rounds(run.params.num_experts, run.params.learning_rate)
@@ -126,6 +126,7 @@ def _cell(plan: Plan, name: str, runs: Runs) -> CellSummary:
 
 
 def _least_change(plan: Plan, params: Params) -> float:
+    """Return `LEAST_CHANGE` in the units of the run's locality norm."""
     if not params.per_parameter:
         return LEAST_CHANGE
     network = networks.NETWORKS[plan.preset.dims.network]

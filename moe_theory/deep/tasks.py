@@ -17,7 +17,7 @@ from moe_theory.core.tasks import select_row, uniform_index
 from moe_theory.deep.datasets import DataSet, Images
 from moe_theory.deep.params import Dims, Params
 
-OTHER = -1
+OTHER = -1  # label of an image whose class is no task
 Source = DataSet | Callable[[], DataSet]  # a data set, or a function that reads it when needed
 
 
@@ -31,7 +31,7 @@ class ImageSplit(NamedTuple):
 
 
 class Pool(NamedTuple):
-    """Images for K tasks. Each task is one class against the rest."""
+    """Images for K tasks. Each task is one class against the rest, or among all K under `multi_class`."""
 
     train: ImageSplit
     test: ImageSplit
@@ -40,10 +40,7 @@ class Pool(NamedTuple):
 
 
 class Arrival(NamedTuple):
-    """The rows of its images in the pool, and data for routing.
-
-    The last three fields are for policies of `edge`.
-    """
+    """A task's images, as rows of the pool, and data for routing. The last three fields are for policies of `edge`."""
 
     task: Int[Array, ""]  # n_t, one of the K classes
     images: Int[Array, " s"]  # rows of training images
@@ -68,29 +65,26 @@ def draw(
 
     Source: Appendices A.3 to A.6 of `continual`, and Section VI of `edge`.
     """
-    sizes = (3, dims.num_samples, dims.num_tests)
+    sizes = (3, dims.num_samples, dims.num_tests)  # 3 for the class and two coordinates of the user
     count = sum(sizes) + 2 * dims.max_experts
     units = random.uniforms(key, count, jnp.result_type(float))
-    of_user, images, tests, of_experts = jnp.split(units, [sizes[0], sizes[0] + sizes[1], sum(sizes)])
-    noise, uniform = of_experts.reshape(dims.max_experts, 2).T
-    in_turn = (jnp.asarray(time) - 1) * dims.num_classes // params.num_rounds
-    is_incremental = jnp.asarray(params.incremental, bool)
-    # After T the last class stays.
-    task = jnp.where(
-        is_incremental, jnp.minimum(in_turn, dims.num_classes - 1), uniform_index(of_user[0], dims.num_classes)
-    )
-    task = task.astype(jnp.int32)
+    user_units, train_units, test_units, expert_units = jnp.split(units, np.cumsum(sizes))
+    noise, uniform = expert_units.reshape(dims.max_experts, 2).T
+    task_in_turn = (jnp.asarray(time) - 1) * dims.num_classes // params.num_rounds
+    task_in_turn = jnp.minimum(task_in_turn, dims.num_classes - 1)  # after T the last class stays
+    random_task = uniform_index(user_units[0], dims.num_classes)
+    task = jnp.where(jnp.asarray(params.incremental, bool), task_in_turn, random_task).astype(jnp.int32)
     arrival = Arrival(
         task=task,
-        images=sample_rows(pool.train, task, images, params.positive_share),
+        images=sample_rows(pool.train, task, train_units, params.positive_share),
         batches=_batches(jax.random.fold_in(key, 1), dims),
-        tests=sample_rows(pool.test, task, tests, params.positive_share),
+        tests=sample_rows(pool.test, task, test_units, params.positive_share),
         perturbation=rounded_positive(params.perturbation_scale * noise),
         uniform=uniform,
         distance=jnp.zeros_like(noise),
         transfer_delay=jnp.zeros(noise.shape, jnp.int32),
     )
-    return arrival, of_user[1:]
+    return arrival, user_units[1:]
 
 
 @functools.lru_cache(maxsize=4)  # each pool is as large as its data set
@@ -138,10 +132,10 @@ def _moments(pixels: Num[np.ndarray, "n h w c"]) -> tuple[Float[np.ndarray, " c"
         deviation = pixels.std(axis=(0, 1, 2), dtype=np.float64)
         return pixels.mean(axis=(0, 1, 2), dtype=np.float64), np.where(deviation > 0, deviation, 1)
     levels = np.arange(256) / 255
-    counts = np.zeros((pixels.shape[-1], 256), np.int64)
+    counts = np.zeros((pixels.shape[-1], 256), np.int64)  # of each byte in each channel, without a copy in floats
     for first in range(0, len(pixels), 1000):
-        for channel, count in enumerate(counts):
-            count += np.bincount(pixels[first : first + 1000, ..., channel].ravel(), minlength=256)
+        for channel in range(len(counts)):
+            counts[channel] += np.bincount(pixels[first : first + 1000, ..., channel].ravel(), minlength=256)
     shares = counts / counts.sum(axis=1, keepdims=True)
     mean = shares @ levels
     deviation = np.sqrt(np.sum(shares * np.square(levels - mean[:, None]), axis=1))
@@ -149,11 +143,11 @@ def _moments(pixels: Num[np.ndarray, "n h w c"]) -> tuple[Float[np.ndarray, " c"
 
 
 def _split(images: Images, classes: tuple[int, ...]) -> ImageSplit:
-    positions = np.full(int(max(images.labels.max(), *classes)) + 1, OTHER)
-    positions[list(classes)] = np.arange(len(classes))
-    labels = positions[images.labels]
+    task_of_label = np.full(int(max(images.labels.max(), *classes)) + 1, OTHER)
+    task_of_label[list(classes)] = np.arange(len(classes))
+    labels = task_of_label[images.labels]
     order = np.argsort(labels, kind="stable")
-    counts = np.bincount(labels + 1, minlength=len(classes) + 1)
+    counts = np.bincount(labels + 1, minlength=len(classes) + 1)  # first of `OTHER`, which is -1
     return ImageSplit(
         pixels=images.pixels[order],
         labels=labels[order].astype(np.int32),
@@ -167,12 +161,14 @@ def sample_rows(
 ) -> Int[Array, " n"]:
     """Draw rows of a task's images. The first `positive_share` shows its class, and the others show other classes."""
     # Under x64 sums of int32 are int64, but rows in the state are int32.
-    start, count = (select_row(leaf[:, None], task)[0].astype(jnp.int32) for leaf in (split.starts, split.counts))
+    start = select_row(split.starts[:, None], task)[0].astype(jnp.int32)
+    count = select_row(split.counts[:, None], task)[0].astype(jnp.int32)
     num_others = split.labels.shape[0] - count
     number = uniforms.shape[0]
     is_positive = jnp.arange(number) < jnp.round(positive_share * number)
     bound = jnp.where(is_positive, count, num_others)
-    places = jnp.minimum(jnp.floor(uniforms * bound).astype(jnp.int32), bound - 1)
+    places = jnp.minimum(jnp.floor(uniforms * bound).astype(jnp.int32), bound - 1)  # a product may round up to `bound`
+    # Rows of other classes lie before and behind those of the task's class.
     return jnp.where(is_positive, start + places, places + jnp.where(places >= start, count, 0))
 
 

@@ -43,9 +43,7 @@ def train_on_arrival(
     network = NETWORKS[dims.network]
     inputs = inputs_of(pool, pixels)
     labels = pool.train.labels[arrival.images]
-    after = train(
-        network, dims.optimizer, expert, inputs, labels, arrival.task, arrival.batches, time=time, params=params
-    )
+    after = train(network, dims.optimizer, expert, inputs, labels, arrival=arrival, time=time, params=params)
     squared_change = networks.squared_distance(after.params, expert.params)
     divisor = jnp.where(jnp.asarray(params.per_parameter, bool), networks.num_parameters(after), 1)
     return Trained(after, squared_change / divisor, rows=evaluate(after, pool, params, dims))
@@ -57,27 +55,26 @@ def train(
     weights: Weights,
     inputs: Float[Array, "s h w c"],
     labels: Int[Array, " s"],
-    task: Int[Array, ""],
-    batches: Int[Array, "steps b"],
+    arrival: Arrival,
     time: Int[Array, ""],
     params: Params,
 ) -> Weights:
-    """Return the weights after a gradient step for each row of `batches`, which are positions in `inputs`."""
-    method_at: Callable[[Any], optax.GradientTransformation] = optax.adam if optimizer == ADAM else optax.sgd
-    method = optax.chain(optax.add_decayed_weights(params.weight_decay), method_at(step_size(params, time)))
+    """Return the weights after a gradient step for each row of `arrival.batches`."""
+    make_method: Callable[[Any], optax.GradientTransformation] = optax.adam if optimizer == ADAM else optax.sgd
+    method = optax.chain(optax.add_decayed_weights(params.weight_decay), make_method(step_size(params, time)))
 
     def loss(parameters: Any, statistics: Any, batch: Int[Array, " b"]) -> tuple[Float[Array, ""], Any]:
         outputs, statistics = network.apply(Weights(parameters, statistics), inputs[batch], True)  # in training
-        return jnp.mean(losses(outputs, labels[batch], task, params)), statistics
+        return jnp.mean(losses(outputs, labels[batch], arrival.task, params)), statistics
 
     def step(carry: Any, batch: Int[Array, " b"]) -> tuple[Any, None]:
-        (parameters, statistics), moments = carry
+        (parameters, statistics), method_state = carry
         gradient, statistics = jax.grad(loss, has_aux=True)(parameters, statistics, batch)
-        updates, moments = method.update(gradient, moments, parameters)
+        updates, method_state = method.update(gradient, method_state, parameters)
         parameters = optax.apply_updates(parameters, updates)
-        return (Weights(parameters, statistics), moments), None
+        return (Weights(parameters, statistics), method_state), None
 
-    (trained, _), _ = jax.lax.scan(step, (weights, method.init(weights.params)), batches)
+    (trained, _), _ = jax.lax.scan(step, (weights, method.init(weights.params)), arrival.batches)
     return trained
 
 
@@ -92,8 +89,9 @@ def step_size(params: Params, time: Int[Array, ""]) -> Float[Array, ""]:
 def losses(
     outputs: Float[Array, "n K"], labels: Int[Array, " n"], task: Int[Array, ""], params: Params
 ) -> Float[Array, " n"]:
+    squares = squared_errors(outputs, labels, task, params)
     entropies = cross_entropies(outputs, labels, task, params)
-    return jnp.where(jnp.asarray(params.squared_loss, bool), squared_errors(outputs, labels, task, params), entropies)
+    return jnp.where(jnp.asarray(params.squared_loss, bool), squares, entropies)
 
 
 def cross_entropies(
@@ -101,5 +99,5 @@ def cross_entropies(
 ) -> Float[Array, " n"]:
     binary = optax.sigmoid_binary_cross_entropy(outputs[:, 0], (labels == task).astype(outputs.dtype))
     # Labels are one-hot, because the gradient of a gather is a scatter, and an image of no class has no cross entropy.
-    among = optax.softmax_cross_entropy(outputs, one_hot(outputs, labels).astype(outputs.dtype))
-    return jnp.where(jnp.asarray(params.multi_class, bool), among, binary)
+    multi_class = optax.softmax_cross_entropy(outputs, one_hot(outputs, labels).astype(outputs.dtype))
+    return jnp.where(jnp.asarray(params.multi_class, bool), multi_class, binary)

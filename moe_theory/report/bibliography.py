@@ -19,6 +19,7 @@ _SOFTWARE = r"""@misc{moe-theory,
   author = {{The moe\_theory developers}},
   note = {Version VERSION},
 }"""
+# A field, name = {value}. In the value braces are nested up to twice.
 _FIELD = re.compile(r"(\w+)\s*=\s*\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}")
 
 
@@ -39,7 +40,7 @@ class Entry:
 
 
 def software(version: str) -> Entry:
-    return _parsed(_SOFTWARE.replace("VERSION", re.sub(r"[^\w.+-]", "", version)))
+    return _parsed(_SOFTWARE.replace("VERSION", re.sub(r"[^\w.+-]", "", version)))  # no braces from a report
 
 
 @functools.cache
@@ -85,7 +86,7 @@ def document(report: Report) -> Document:
 
 
 def cited_papers(papers: Iterable[str]) -> list[str]:
-    """Return the papers by rank. A paper that tests other papers' statements is replaced by those papers."""
+    """Return the papers by rank. Papers whose statements another paper tests take this paper's place."""
     names: set[str] = set()
     for paper in papers:
         tested = answers_for(paper) if paper in paper_names() else ()

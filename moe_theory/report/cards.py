@@ -1,7 +1,6 @@
 """The words of a statement's card, which are verdict, certainty, evidence and commands."""
 
 import functools
-import itertools
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -49,13 +48,13 @@ REASONS = {  # headings above the reasons
     StatementStatus.NOT_TESTABLE: "Why no test decides it",
     BY_READING: "Why it depends",
 }
-_PROGRAMS = {
+_PROGRAMS = {  # purposes of a statement's scripts, by kind
     "witness": "A counterexample in NumPy",
     "disproof": "The exact counterexample",
     "proof": "The proof",
     "derivation": "The proof of the correction",
 }
-_OUTCOMES = {
+_OUTCOMES = {  # of ablations and baselines
     Status.SUPPORTED: "holds",
     Status.REFUTED: "fails",
     Status.INCONCLUSIVE: "is undecided",
@@ -88,13 +87,13 @@ def condition(judgement: Judged) -> str:
     """Return the words after the label, which are a condition or the statuses by reading."""
     status = statement_status(judgement)
     if status == BY_READING:
-        parts = []
-        for part in StatementStatus:
-            readings = [reading for reading, finding in judgement.by_reading.items() if finding.status is part]
+        outcomes = []
+        for outcome in StatementStatus:
+            readings = [reading for reading, finding in judgement.by_reading.items() if finding.status is outcome]
             if readings:
-                clause = judgement.statement.amendment if part is StatementStatus.AMENDED else ""
-                parts.append(f"{LABELS[part]} under {listed(readings)}{enclosed(' (true if ', clause, ')')}")
-        return f"{', '.join(parts)}."
+                clause = judgement.statement.amendment if outcome is StatementStatus.AMENDED else ""
+                outcomes.append(f"{LABELS[outcome]} under {listed(readings)}{enclosed(' (true if ', clause, ')')}")
+        return f"{', '.join(outcomes)}."
     if status == StatementStatus.VACUOUS:
         return "It says nothing about this algorithm in particular."
     if status != StatementStatus.AMENDED:
@@ -110,7 +109,9 @@ def given_words(statement: Statement, *, is_short: bool) -> str:
     hypotheses = list(statement.hypotheses)
     if is_short and statement.paper in paper_names():
         all_statements = statements(statement.paper)
-        counts = Counter(itertools.chain.from_iterable(one_statement.hypotheses for one_statement in all_statements))
+        counts: Counter[str] = Counter()
+        for statement_of_paper in all_statements:
+            counts.update(statement_of_paper.hypotheses)
         # Hypotheses of at least half of the paper's statements are its general assumptions.
         hypotheses = [text for text in hypotheses if 2 * counts[text] < len(all_statements)]
     sentences = [f"{text[:1].upper()}{text[1:].rstrip('.')}." for text in hypotheses]
@@ -161,20 +162,19 @@ def certainty(judgement: Judged, verdicts: Sequence[Verdict], folder: Path | Non
 
 def _known_by(judgement: Judged, verdicts: Sequence[Verdict]) -> list[str]:
     statement = judgement.statement
-    ways = {finding.known for finding in judgement.by_reading.values()}
     status = statement_status(judgement)
     sentences = []
     if status == StatementStatus.AMENDED and statement.disproof:
         sentences.append("An exact counterexample refutes the printed form.")
     proof = _deciding_proof(judgement)
     if proof is not None:
-        way = "Shown by an exact proof."
+        argument = "Shown by an exact proof."
         if proof is statement.disproof:
-            way = "Shown by an exact counterexample."
+            argument = "Shown by an exact counterexample."
         elif status == StatementStatus.AMENDED:
-            way = "Proved under the condition."
-        sentences.append(f"{way} {_first_sentence(proof.caveat)}".strip())
-    elif "exact" in ways:
+            argument = "Proved under the condition."
+        sentences.append(f"{argument} {_caveat_words(proof)}".strip())
+    elif any(finding.known == "exact" for finding in judgement.by_reading.values()):
         sentences.append("Shown by exact computation.")
     verdict = deciding_verdict(judgement, verdicts)
     if verdict and not verdict.is_computed and verdict.status in (Status.SUPPORTED, Status.REFUTED):
@@ -195,10 +195,9 @@ def _deciding_proof(judgement: Judged) -> Proof | None:
     return None
 
 
-def _first_sentence(caveat: str) -> str:
-    if not caveat:
-        return ""
-    return f"Caveat: {_END_OF_SENTENCE.split(caveat)[0].rstrip('.')}."
+def _caveat_words(proof: Proof) -> str:
+    first_sentence = _END_OF_SENTENCE.split(proof.caveat)[0].rstrip(".")
+    return enclosed("Caveat: ", first_sentence, ".")
 
 
 def evidence(judgement: Judged, verdicts: Sequence[Verdict], verdict: Verdict | None = None) -> list[Evidence]:
@@ -207,8 +206,8 @@ def evidence(judgement: Judged, verdicts: Sequence[Verdict], verdict: Verdict | 
     paragraphs = []
     if verdict:
         heading = "Exact computation" if verdict.is_computed else "Simulation"
-        place = f"[{verdict.claim}, reading {verdict.setting}]"
-        text = f"Tested: {tested(verdict)} Result: {sentence(verdict)} {place}"
+        source = f"[{verdict.claim}, reading {verdict.setting}]"
+        text = f"Tested: {tested(verdict)} Result: {sentence(verdict)} {source}"
         if verdict.status is Status.SUPPORTED and statement_status(judgement) in _PRINTED_FAILS:
             text += " This test passes."
         paragraphs.append(Evidence(heading, text))
@@ -239,13 +238,14 @@ def _passing(judgement: Judged, verdict: Verdict, verdicts: Sequence[Verdict]) -
 
 
 def _sentences_in_role(judgement: Judged, role: Role, verdicts: Sequence[Verdict]) -> list[str]:
-    # The outcome of one reading that decides about the cause.
+    # A single reading with this outcome settles whether the claim shows the cause.
     telling = Status.REFUTED if role is Role.INTERVENTION else Status.SUPPORTED
     sentences = []
-    for id in (id for id, claim_role in judgement.statement.roles.items() if claim_role is role):
+    for id in [id for id, claim_role in judgement.statement.roles.items() if claim_role is role]:
         candidates = [verdict for verdict in verdicts if verdict.claim == id and verdict.status in _OUTCOMES]
         candidates.sort(key=lambda verdict: (verdict.status is not telling, verdict.status is Status.INCONCLUSIVE))
-        for verdict in candidates[:1]:
+        if candidates:
+            verdict = candidates[0]
             quantity = "exponent " if verdict.kind in {"rate", "limit_rate"} else ""
             outcome = f"{_OUTCOMES[verdict.status]} ({quantity}{measured(verdict)})"
             sentences.append(f"Tested: {tested(verdict)} Result: {outcome}.")
@@ -253,10 +253,10 @@ def _sentences_in_role(judgement: Judged, role: Role, verdicts: Sequence[Verdict
 
 
 def brief_argument(judgement: Judged, proof: Proof) -> str:
-    """Return an exact argument in words. If needed, the first sentence of its caveat follows."""
+    """Return an exact argument in words, with its caveat unless the card's certainty has it."""
     if proof is _deciding_proof(judgement):
         return proof.title
-    return f"{proof.title} {_first_sentence(proof.caveat)}".strip()
+    return f"{proof.title} {_caveat_words(proof)}".strip()
 
 
 def commands(statement: Statement, verdict: Verdict | None, *, is_short: bool) -> list[tuple[str, str]]:
@@ -264,7 +264,8 @@ def commands(statement: Statement, verdict: Verdict | None, *, is_short: bool) -
     rows = [(f"moe-theory why {statement.name} {option}", _PROGRAMS[kind]) for kind, option in options.items()]
     if is_short and len(rows) > 1:
         command, purpose = rows[0]
-        rows = [(command, f"{purpose} (also {' and '.join([*options.values()][1:])})")]
+        further_options = " and ".join(list(options.values())[1:])
+        rows = [(command, f"{purpose} (also {further_options})")]
     if verdict is not None:
         repeat = verdict.command
         if is_short:

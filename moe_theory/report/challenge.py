@@ -7,9 +7,10 @@ from moe_theory.verification.challenged import Challenge, placed
 from moe_theory.verification.status import Judged
 from moe_theory.verification.verdict import FreeQuantity
 
+# Words for a search that breaks a statement, and for one that rescues it.
 _FLIPPED = {"break": "fails", "rescue": "holds"}
-_OUTCOMES = {"break": ("fails", "none where the test fails"), "rescue": ("holds", "none where it holds")}
 _UNFLIPPED = {"break": "no counterexample", "rescue": "not found to hold"}
+_NOTHING = {"break": "none where the test fails", "rescue": "none where it holds"}
 
 
 def headline(search: Challenge) -> str:
@@ -53,10 +54,9 @@ def search_sentence(judgement: Judged) -> str:
         return ""
     searched = f"A search of {_count(search.settings, 'setting')}"
     places = " and ".join(placed(flip.setting) for flip in search.flips)
-    verb, nothing = _OUTCOMES[search.sought]
     if not places:
-        return f"{searched} found {nothing}."
-    return f"{searched} found where it {verb}: {places}."
+        return f"{searched} found {_NOTHING[search.sought]}."
+    return f"{searched} found where it {_FLIPPED[search.sought]}: {places}."
 
 
 def left_free(axes: Sequence[FreeQuantity]) -> str:

@@ -42,11 +42,13 @@ def compared(report: Report) -> list[StatementPair]:
 
 def _pair(statement: Statement, recorded: Sequence[Verdict], run: Sequence[Verdict]) -> StatementPair:
     own_verdicts = []
-    for verdict in (verdict for verdict in run if verdict.claim in statement.roles):
-        reading, *also = (name.partition(f", {OWN_SYSTEM}")[0] for name in (verdict.reading, *verdict.also))
-        own_verdicts.append(dataclasses.replace(verdict, reading=reading, also=also))
+    for verdict in run:
+        if verdict.claim in statement.roles:  # the printed algorithm has the same readings without `OWN_SYSTEM`
+            readings = [name.partition(f", {OWN_SYSTEM}")[0] for name in (verdict.reading, *verdict.also)]
+            own_verdicts.append(dataclasses.replace(verdict, reading=readings[0], also=readings[1:]))
     settings = set(itertools.chain.from_iterable(verdict.settings for verdict in own_verdicts))
     printed = [verdict.held_for(settings) for verdict in recorded if settings & set(verdict.settings)]
+    # Claims that need no run to be inapplicable. Their reason is in brackets.
     inapplicable = [
         verdict for verdict in own_verdicts if verdict.status is Status.INAPPLICABLE and not verdict.replicates
     ]
@@ -58,9 +60,10 @@ def _pair(statement: Statement, recorded: Sequence[Verdict], run: Sequence[Verdi
     own_judgement = judged(statement, own_verdicts)
     is_inapplicable = reasons and not own_judgement.by_reading
     own_statuses = _statuses(own_judgement)
-    pairs = [{status, own_statuses[name]} for name, status in _statuses(by_runs).items() if name in own_statuses]
+    printed_statuses = _statuses(by_runs)
+    pairs = [{printed_statuses[reading], own_statuses[reading]} for reading in printed_statuses.keys() & own_statuses]
     printed_words = with_proofs.words
-    if _statuses(with_proofs) != _statuses(by_runs):
+    if _statuses(with_proofs) != printed_statuses:
         printed_words = f"{with_proofs.words}; by runs alone {by_runs.words}"
     return StatementPair(
         name=statement.name,

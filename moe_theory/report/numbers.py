@@ -14,7 +14,7 @@ def number(value: float | int) -> str:
     if isinstance(value, int):
         return str(value)
     if math.isfinite(value):
-        return format(value + 0.0, ".4g")
+        return format(value + 0.0, ".4g")  # -0.0 becomes 0
     return "–"
 
 
@@ -22,10 +22,11 @@ def with_error(value: float, error: float) -> str:
     """Return a number with two digits of its error, such as 2.74 ± 0.07."""
     if not (math.isfinite(value) and math.isfinite(error) and error > ROUNDING * abs(value)):
         return number(value)
-    place = math.floor(math.log10(error)) - 1
-    if max(abs(value), error) >= 1e6 or place < -9:
+    place = math.floor(math.log10(error)) - 1  # power of ten of the error's second digit
+    if max(abs(value), error) >= 1e6 or place < -9:  # too many digits without an exponent
         return f"{value:.3g} ± {error:.2g}"
-    return f"{value:,.{max(-place, 0)}f} ± {error:.{max(-place, 0)}f}"
+    num_decimals = max(-place, 0)
+    return f"{value:,.{num_decimals}f} ± {error:.{num_decimals}f}"
 
 
 def percentage(share: float) -> str:
@@ -35,7 +36,7 @@ def percentage(share: float) -> str:
 
 
 def setting(value: Any) -> str:
-    """Return a parameter's value with at most four digits, or as a whole number."""
+    """Return a parameter's value: a text, a whole number in full, or at most four digits."""
     if isinstance(value, str):
         return value
     is_fraction = isinstance(value, numbers.Real) and not isinstance(value, numbers.Integral)

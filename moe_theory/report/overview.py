@@ -55,12 +55,12 @@ def compute(setup: Setup) -> xr.Dataset:
         by_paper[paper] = panel.curves(dataclasses.replace(setup, reading=select_readings(paper, None)[0]))
     length = max(len(curves.x) for curves in by_paper.values())
 
-    def filled(paper: str) -> dict[str, np.ndarray]:
-        pad = (0, length - len(by_paper[paper].x))
-        columns = zip(Curves._fields, by_paper[paper], strict=True)
-        return {name: np.pad(column.astype(float), pad, constant_values=np.nan) for name, column in columns}
+    def padded_curves(paper: str) -> dict[str, np.ndarray]:
+        columns = by_paper[paper]._asdict()
+        padding = (0, length - len(by_paper[paper].x))  # NaN after the paper's own points
+        return {name: np.pad(column.astype(float), padding, constant_values=np.nan) for name, column in columns.items()}
 
-    data = over(filled, {"place": np.arange(length)}, panel=list(by_paper))
+    data = over(padded_curves, {"place": np.arange(length)}, panel=list(by_paper))
     return data.assign_attrs(command=command(setup.replicates, setup.seed))
 
 
@@ -70,8 +70,9 @@ def command(replicates: Any, seed: Any) -> str:
 
 def draw(data: xr.Dataset, figure: Canvas, theme: Theme = LIGHT, columns: int = 2) -> None:
     by_paper = panels()
-    axes = figure.subplots(-(-len(by_paper) // columns), columns, squeeze=False).ravel()
-    for axis, (paper, panel) in zip(axes, by_paper.items(), strict=False):
+    num_rows = -(-len(by_paper) // columns)  # rounded up
+    axes = figure.subplots(num_rows, columns, squeeze=False).ravel()
+    for axis, (paper, panel) in zip(axes, by_paper.items(), strict=False):  # a last row may have room left
         _draw_panel(axis, panel, data.sel(panel=paper).dropna("place", subset=["x"]), theme)
     legend(figure, 4, labelcolor=theme.ink, fontsize=7.5, handlelength=1.9, columnspacing=1.0, borderpad=0.7)
 
@@ -97,27 +98,29 @@ def _draw_panel(axis: Axes, panel: Panel, data: xr.Dataset, theme: Theme) -> Non
     axis.set_ylabel(panel.y_label, color=theme.soft, fontsize=8)
     above = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "baseline", "annotation_clip": False}
     area, _, quantity = panel.title.partition(": ")
+    # From the axes' upper corner (0, 1), three lines begin at these heights in points.
     axis.annotate(area, (0, 1), (0, 31), color=theme.ink, fontsize=9.5, fontweight="bold", **above)
     axis.annotate(quantity, (0, 1), (0, 19.5), color=theme.soft, fontsize=8, **above)
     axis.annotate(panel.printed_words, (0, 1), (0, 7), color=theme.printed, fontsize=8, fontweight="bold", **above)
     status = status_of(panel)
     if status is not None:
-        badge, words = theme.badges.get(status, theme.neutral)
-        box = {"boxstyle": "round,pad=0.3,rounding_size=0.4", "facecolor": badge, "edgecolor": words, "linewidth": 0.5}
-        bold = {"fontsize": 7.5, "fontweight": "bold", "ha": "right", "bbox": box}
-        axis.annotate(LABELS[status], (1, 1), (-3, 7), color=words, **bold, **above)
+        fill, ink = theme.badges.get(status, theme.neutral)
+        box = {"boxstyle": "round,pad=0.3,rounding_size=0.4", "facecolor": fill, "edgecolor": ink, "linewidth": 0.5}
+        badge = {"fontsize": 7.5, "fontweight": "bold", "ha": "right", "bbox": box}
+        axis.annotate(LABELS[status], (1, 1), (-3, 7), color=ink, **badge, **above)
 
 
 def status_of(panel: Panel) -> str | None:
-    paper = panel.printed.partition(".")[0]
-    judgements = recorded.judged_statements(paper)
-    judged = [judgement for judgement in judgements if panel.printed in judgement.statement.roles]
-    if judged and judged[0].by_reading:
-        return statement_status(judged[0])
+    """Return the status of the first statement with the panel's printed claim, if it was judged."""
+    judgements = recorded.judged_statements(panel.printed.partition(".")[0])
+    of_claim = [judgement for judgement in judgements if panel.printed in judgement.statement.roles]
+    if of_claim and of_claim[0].by_reading:
+        return statement_status(of_claim[0])
     return None
 
 
 def replacement_holds(panel: Panel) -> bool:
+    """Return whether the correction is supported under the first default reading, or has no recorded verdict."""
     paper = panel.right.partition(".")[0]
     run = recorded.read().get(paper)
     verdict = run and run.of(panel.right).get(select_readings(paper, None)[0].name)
@@ -134,8 +137,8 @@ def figures() -> dict[str, FigureSpec]:
     for _, panel in areas:
         claims += [panel.printed, panel.right]
     spec = FigureSpec(
-        OVERVIEW,
-        OVERVIEW,
+        paper=OVERVIEW,
+        name=OVERVIEW,
         title=OVERVIEW_TITLE,
         summary="A printed statement of each paper with its status, the correction and Monte-Carlo means.",
         data=compute,
@@ -143,7 +146,7 @@ def figures() -> dict[str, FigureSpec]:
         text="A statement of each paper, its status by the recorded runs, and what stands beside it, over means of "
         "replicates that draw their own tasks. {notes} Claims of {claims}. Each paper is drawn under its first default "
         "reading.",
-        words=lambda data: words,
+        words=lambda _: words,
         closing="{count}.\n{command}",
         replicates=256,
         size=NARROW,
@@ -152,4 +155,4 @@ def figures() -> dict[str, FigureSpec]:
     return {OVERVIEW: spec}
 
 
-FIRST_DEFAULTS = Reading("of each paper", "each paper's first default", None)  # panels set their own parameters
+FIRST_DEFAULTS = Reading("of each paper", "each paper's first default", defaults=None)  # panels have their own

@@ -16,8 +16,8 @@ from moe_theory.verification.verdict import Report, Statement, Status, Verdict
 
 SCHEMA = "moe-theory/verdicts/6"
 NUMBERS = "verdicts.json"  # written by `verify`
-PAGE_NAMES = ("report.html",)  # made from these numbers
-REPORT_JSON = "report.json"  # the numbers of a page that `report` writes
+PAGE_NAMES = ("report.html",)  # written by `verify` and `report`
+REPORT_JSON = "report.json"  # written by `report`
 OWN_NAMES = (*PAGE_NAMES, REPORT_JSON)
 
 
@@ -47,12 +47,13 @@ def of_paper(name: str) -> Report:
     """Return the recorded verdicts on a paper's statements as a report."""
     statements = answered(name)
     records = recorded.read()
-    papers = [name, *(answering for answering in paper_names() if name in answers_for(answering))]
+    papers = [name, *(other for other in paper_names() if name in answers_for(other))]  # others test its statements
     if name not in records:
         raise DamagedError(f"{name} has no published results. Run `moe-theory verify {name}`, which writes a report.")
     ids = set().union(*(statement.roles for statement in statements))
     reports = [as_report(records[paper], statements) for paper in papers if paper in records]
     for report in reports:
+        # In place, because reports are frozen.
         report.verdicts[:] = [verdict for verdict in report.verdicts if verdict.paper == name or verdict.claim in ids]
     return merged(reports, [report.command for report in reports])
 
@@ -79,7 +80,7 @@ def read_reports(paths: Iterable[str | os.PathLike[str]]) -> Report:
 
 
 def read_printed(paths: Iterable[str | os.PathLike[str]]) -> Report:
-    """Return `read_reports`. Raises: DamagedError, also if the verdicts are on a user's algorithm."""
+    """Return the reports as `read_reports` does. Raises: DamagedError, also for verdicts on a user's algorithm."""
     paths = [*paths]
     report = read_reports(paths)
     if report.own_system:
@@ -99,11 +100,11 @@ def merged(reports: Sequence[Report], names: Sequence[str]) -> Report:
     first = reports[0]
     for report, name in zip(reports, names, strict=True):
         for field in ("seed", "is_x64", "own_system"):
-            value = getattr(first, field)
-            value_of_report = getattr(report, field)
-            if value != value_of_report:
+            first_value = getattr(first, field)
+            value = getattr(report, field)
+            if value != first_value:
                 raise DamagedError(
-                    f"{names[0]} has {field}={value} and {name} has {field}={value_of_report}, so a selection of their "
+                    f"{names[0]} has {field}={first_value} and {name} has {field}={value}, so a selection of their "
                     "verdicts would have no known error probability. Make separate reports, or rerun one of them."
                 )
     if len(reports) == 1:
@@ -122,7 +123,7 @@ def merged(reports: Sequence[Report], names: Sequence[str]) -> Report:
         readings |= report.readings
         seconds |= report.seconds
         statements |= {statement.name: statement for statement in report.statements}
-    settings: dict[int, list[str]] = {}  # by the id of a verdict, its settings without a later verdict
+    settings: dict[int, list[str]] = {}  # by `id` of a verdict (it has no hash), its settings without a later verdict
     for (_, setting), verdict in last.items():
         settings.setdefault(id(verdict), []).append(setting)
     by_id = {id(verdict): verdict for verdict in last.values()}

@@ -106,17 +106,17 @@ def make_figures(
             raise unknown_name("format", form, FORMS)
     wide = inches(width)
     planned = _planned(paper, names, **asked)
-    pairs = itertools.product([spec.name for spec, _ in planned], [*forms, "csv"])
-    folder = prepare_folder(Path(out) / paper, [f"{name}.{suffix}" for name, suffix in pairs])
+    names_and_suffixes = itertools.product([spec.name for spec, _ in planned], [*forms, "csv"])
+    folder = prepare_folder(Path(out) / paper, [f"{name}.{suffix}" for name, suffix in names_and_suffixes])
     paths = []
     for spec, setup in planned:
         data = _with_width(spec.compute(dataclasses.replace(setup, progress=progress)), width)
-        texts: dict[str, str | bytes] = {}
+        contents: dict[str, str | bytes] = {}
         with our_style(font_sizes(wide)):
             picture = layout.drawn(spec, data, wide)
             for form in forms:
-                texts[f"{spec.name}.{form}"] = saved(picture, form, spec.title, spec.caption(data))
-        paths += write_together(folder, texts | {f"{spec.name}.csv": to_csv(data)})
+                contents[f"{spec.name}.{form}"] = saved(picture, form, spec.title, spec.caption(data))
+        paths += write_together(folder, contents | {f"{spec.name}.csv": to_csv(data)})
     return paths
 
 
@@ -132,7 +132,7 @@ def _planned(
     experts: Sequence[int] | None = None,
 ) -> list[tuple[FigureSpec, Setup]]:
     specs = _selected(paper, names)
-    choice = _reading_of(paper, reading, settings)
+    chosen_reading = _reading_of(paper, reading, settings)
     options = {"rounds": rounds, "experts": experts}
     for name, number in (("replicates", replicates), ("rounds", rounds)):
         if number is not None and number < 1:
@@ -143,7 +143,7 @@ def _planned(
         for option, value in options.items():
             if value is not None and not spec.takes(option):
                 raise InvalidValueError(f"the figure {paper} {spec.name} sets its {option} itself. Leave {option} out.")
-        planned.append((spec, spec.setup(choice, count, seed, rounds=rounds, experts=experts)))
+        planned.append((spec, spec.setup(chosen_reading, count, seed, rounds=rounds, experts=experts)))
     return planned
 
 

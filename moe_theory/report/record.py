@@ -34,14 +34,16 @@ class PaperRecord(NamedTuple):
 
 def documented(records: Sequence[PaperRecord]) -> Document:
     rows = [{"path": str(record.path), "paper": record.paper, **record.counts} for record in records]
-    counts = [", ".join(f"{count} {noun}" for noun, count in record.counts.items()) for record in records]
-    lines = [Markup(f"{code(str(record.path))}: {words}") for record, words in zip(records, counts, strict=True)]
+    lines = []
+    for record in records:
+        counts = ", ".join(f"{count} {noun}" for noun, count in record.counts.items())
+        lines.append(Markup(f"{code(str(record.path))}: {counts}"))
     return Document(lambda: rows, lambda _: paragraphs(lines))
 
 
 def write(record: PaperRecord) -> None:
     """Write the file with one entry per line. Raises: OutputError. DamagedError for another paper's file."""
-    if record.path.name != recorded.SEARCHES and record.path.is_file():
+    if record.path.name != recorded.SEARCHES and record.path.is_file():  # a file of searches does not name its paper
         paper = kept_at(record.path).paper
         if paper != record.paper:
             raise DamagedError(
@@ -60,11 +62,11 @@ def write_indexes(papers: Iterable[str]) -> None:
 
 
 def of_papers(folders: Sequence[Path]) -> list[PaperRecord]:
-    """Return the records of all papers with runs in these folders, by `own`."""
+    """Return the records of all papers with runs in these folders, each made by `own`."""
     by_paper: dict[str, list[Path]] = {}
     for folder in folders:
-        verdicts = read_printed([folder]).verdicts
-        by_paper.setdefault(min((verdict.paper for verdict in verdicts), default=""), []).append(folder)
+        papers = [verdict.paper for verdict in read_printed([folder]).verdicts]
+        by_paper.setdefault(min(papers, default=""), []).append(folder)  # `own` refuses none and several papers
     return [paper_record(own(*folders_of_paper)) for folders_of_paper in by_paper.values()]
 
 
@@ -130,17 +132,17 @@ def own(*folders: Path) -> Recorded:
     seconds = sum(report.seconds.values())
     if before is None or combined is report:
         return _run(combined, paper, report.error, seconds)
-    shares = {verdict.command: verdict.error for verdict in combined.verdicts}  # a verdict may be for several readings
+    shares = {verdict.command: verdict.error for verdict in combined.verdicts}  # one share, also for several readings
     error = max(before.error, float(f"{sum(share for share in shares.values() if share > 0):.4g}"))
     total_seconds = None if before.seconds is None else before.seconds + seconds
     run = _run(combined, paper, error, total_seconds)
-    if run.verdicts != before.verdicts:
-        return run
-    return before  # already recorded
+    if run.verdicts == before.verdicts:
+        return before  # these folders are already recorded
+    return run
 
 
 def of_other_data(folders: Sequence[Path]) -> PaperRecord:
-    """Return a paper's record for another data set. The runs in these folders must cover every claim."""
+    """Return a paper's record for a data set other than the usual one. The runs must cover every claim."""
     if not folders:
         raise InvalidValueError("no run on other data is named. Name the folder of a run.", argument="folders")
     report = read_printed(folders)
@@ -194,10 +196,10 @@ def _readings(report: Report, paper: str) -> dict[str, str]:
 
 
 def _without_out(commands: str) -> str:
+    """Return commands without `--out` and its value, which names a folder on one machine."""
     shortened = []
     for command in commands.split("; "):
-        words = shlex.split(command)
-        pairs = zip(["", *words], words, strict=False)
+        pairs = itertools.pairwise(["", *shlex.split(command)])
         words = [word for before, word in pairs if "--out" not in (before, word) and not word.startswith("--out=")]
         shortened.append(shlex.join(words))
     return "; ".join(shortened)

@@ -37,8 +37,8 @@ FACETS = ("status", "paper", "reading", "kind")  # filters of the page's verdict
 
 
 class Target(NamedTuple):
-    words: Callable[[str], Any]
-    formula: Callable[[str], Any]
+    words: Callable[[str], Any]  # renders words, which may contain formulas
+    formula: Callable[[str], Any]  # renders a formula in LaTeX
     is_short: bool = False
 
 
@@ -47,10 +47,13 @@ def to_html(report: Report) -> str:
 
     figure = Figure()
     judgements = wording.judged_statements(report)
-    first = sorted(judgements, key=wording.urgency)[:MOST_OPEN]
-    names = dict.fromkeys(statement.paper for statement in report.statements)
-    works = {name: bibliography.entry_of(name) for name in names}
-    urls = {name: work.fields.get("url", "") for name, work in works.items() if work}
+    most_urgent = sorted(judgements, key=wording.urgency)[:MOST_OPEN]
+    titles = []
+    for name in dict.fromkeys(statement.paper for statement in report.statements):
+        work = bibliography.entry_of(name)
+        if work is not None:
+            url = work.fields.get("url", "")
+            titles.append((bibliography.title_of(name), url if url.startswith("https://") else ""))
     return (
         templates()
         .get_template("page.html")
@@ -59,10 +62,8 @@ def to_html(report: Report) -> str:
             chapters=wording.arranged(report),
             claims={verdict.claim for verdict in report.verdicts},
             known=judgements,
-            unfolded={judgement.statement.name for judgement in first},
-            titles=[
-                (bibliography.title_of(name), url if url.startswith("https://") else "") for name, url in urls.items()
-            ],
+            unfolded={judgement.statement.name for judgement in most_urgent},
+            titles=titles,
             facets=[(facet, _facet_counts(report, facet)) for facet in FACETS],
             picture=lambda verdict: picture_of(verdict, figure),
         )
@@ -109,17 +110,18 @@ def card(
         "proofs": [(heading, proof) for heading, proof in proofs if proof],
         **target._asdict(),
     }
-    text = document_text("card.md", omitted=(), **values)
-    for number in range(1, len(OMITTED) + 1):
+    text = ""
+    for num_omitted in range(len(OMITTED) + 1):
+        text = document_text("card.md", omitted=OMITTED[:num_omitted], **values)
         if not target.is_short or len(text.split()) <= MOST_WORDS:
             break
-        text = document_text("card.md", omitted=OMITTED[:number], **values)
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
 
 def html_card(judgement: Judged, verdicts: Sequence[Verdict]) -> Markup:
     parser = MarkdownIt("commonmark", {"html": True}).enable("table")
     tokens = parser.parse(card(judgement, verdicts, target=PAGE))
+    # Paragraphs that begin with a bold heading, such as "**Claim.**", have its name, for style sheets.
     for paragraph, token in itertools.pairwise(tokens):
         heading = re.match(r"\*\*([\w ]+)\.\*\*", token.content)
         if heading and paragraph.type == "paragraph_open":
@@ -146,6 +148,7 @@ def markdown_templates() -> "jinja2.Environment":
 
 
 def parts() -> Any:
+    """Return the macros of `parts.html`, as functions."""
     return templates().get_template("parts.html").module
 
 
@@ -157,7 +160,7 @@ def mathml(latex: str, display: str = "block") -> Markup:
         return Markup("")
     try:
         formula = convert_to_element(latex, display=display)
-    except Exception:  # the converter raises many errors. The page then shows the source
+    except Exception:  # the converter raises many kinds of errors. Then the page shows LaTeX
         return Markup("")
     formula.attrib.pop("xmlns", None)
     for element in formula.iter():
@@ -167,6 +170,7 @@ def mathml(latex: str, display: str = "block") -> Markup:
 
 
 def _digest(text: str) -> str:
+    """Return the hash of an inline script or style, as the page's Content-Security-Policy names it."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
@@ -186,9 +190,11 @@ def picture_of(verdict: Verdict, figure: "Figure") -> Markup:
 
 
 def _math(words: str) -> Markup:
-    pieces = re.split(r"(\$[^$]+\$)", words)
-    typeset = [mathml(piece[1:-1], "inline") if place % 2 else "" for place, piece in enumerate(pieces)]
-    return Markup("").join(formula or symbols.marked(piece) for formula, piece in zip(typeset, pieces, strict=True))
+    pieces = []
+    for place, piece in enumerate(re.split(r"(\$[^$]+\$)", words)):
+        formula = mathml(piece[1:-1], "inline") if place % 2 else ""  # every second piece is a formula
+        pieces.append(formula or symbols.marked(piece))
+    return Markup("").join(pieces)
 
 
 TERMINAL = Target(symbols.plain, symbols.linear, is_short=True)

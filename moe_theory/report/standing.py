@@ -25,9 +25,9 @@ def standing(patterns: Sequence[str] = (), folder: Path | None = None) -> list[S
     by_name: dict[str, Statement] = {}
     for pattern in patterns or ["*"]:
         matches = statements(pattern) if report is None else matching(pattern, report.statements)
-        by_name |= {statement.name: statement for statement in matches}
-        if report is not None and not matches:
+        if report is not None and not matches:  # without a report `statements` raises
             raise unknown_name("statement", pattern, [statement.name for statement in report.statements])
+        by_name |= {statement.name: statement for statement in matches}
     verdicts = recorded_verdicts(by_name.values()) if report is None else report.verdicts
     judgements = judged_with_searches(list(by_name.values()), verdicts)
     standings = []

@@ -36,22 +36,23 @@ def cell_table(results: Results, width: int) -> str:
     """
     cells = results.sweep.grid.cells
     means = [_last_means(results, place) for place in range(min(len(cells), MAX_ROWS))]
-    columns = {name: [numbers.setting(cell.settings[name]) for cell in cells[:MAX_ROWS]] for name in cells[0].settings}
+    columns: dict[str, list[str]] = {}
+    for name in cells[0].settings:
+        columns[name] = [numbers.setting(cell.settings[name]) for cell in cells[:MAX_ROWS]]
     for name in scalars(results):
-        columns[name] = [numbers.with_error(*row[name][1:]) for row in means]
+        columns[name] = [numbers.with_error(*row[name]) for row in means]
     title = "mean ± standard error"
     if table_width(columns) > width:
         title = "mean (a wider terminal shows standard errors)"
         for name in scalars(results):
             columns[name] = [text.partition(" ± ")[0] for text in columns[name]]
         for axis in results.sweep.grid.axes:
-            for name in [*axis.columns][1:]:
+            for name in list(axis.columns)[1:]:
                 del columns[name]
     rows = zip(*columns.values(), strict=True)
     parts = [f"round {results.rounds[-1]}, {title}", table(list(columns), rows, list(columns))]
-    num_left = len(cells) - len(means)
-    if num_left:
-        parts.append(f"{num_left} more cells are in to_xarray")
+    if len(cells) > len(means):
+        parts.append(f"{len(cells) - len(means)} more cells are in to_xarray")
     return paragraphs(parts)
 
 
@@ -64,11 +65,11 @@ def draw(results: Results, path: str | Path) -> Path:
         raise InvalidValueError(
             "a picture needs an axis of the grid and a scalar observable. Add them, or draw from to_xarray."
         )
-    names = scalars(results)
-    over = " and ".join(axis.name for axis in results.sweep.grid.axes[:2])
-    height = PANEL_HEIGHT * len({*_panels(results).values()}) + FOOT_HEIGHT
-    title = f"{', '.join(names)} over {over}"
-    return Picture(title, height, lambda figure: _draw(figure, results), caption(results)).save(Path(path))
+    axis_names = " and ".join(axis.name for axis in results.sweep.grid.axes[:2])
+    height = PANEL_HEIGHT * len(set(_panels(results).values())) + FOOT_HEIGHT
+    title = f"{', '.join(scalars(results))} over {axis_names}"
+    picture = Picture(title, height, lambda figure: _draw(figure, results), caption(results))
+    return picture.save(Path(path))
 
 
 def can_be_drawn(results: Results) -> bool:
@@ -124,21 +125,22 @@ def caption(results: Results) -> str:
 def _draw(figure: "FigureBase", results: Results) -> None:
     first, *later = results.sweep.grid.axes
     panel_of = _panels(results)
-    places = np.arange(len(results.sweep.grid)).reshape(*results.sweep.grid.shape[:2], -1)[..., 0]
+    places = np.arange(len(results.sweep.grid)).reshape(*results.sweep.grid.shape[:2], -1)
+    places = places[..., 0].reshape(first.num_values, -1)  # of cells with the first value of every further axis
     texts = [numbers.setting(value) for value in _values(later[0])[:MAX_LINES]] if later else [""]
     is_number = not isinstance(_values(first)[0], (str, bool))
     positions = _values(first) if is_number else range(first.num_values)
-    panels = figure.subplots(len({*panel_of.values()}), 1, squeeze=False, sharex=True)[:, 0]
-    for row, (text, color) in enumerate(zip(texts, ramp(len(texts)), strict=True)):
-        means = [_last_means(results, int(place)) for place in places.reshape(first.num_values, -1)[:, row]]
+    panels = figure.subplots(len(set(panel_of.values())), 1, squeeze=False, sharex=True)[:, 0]
+    for line, (text, color) in enumerate(zip(texts, ramp(len(texts)), strict=True)):
+        last_means = [_last_means(results, int(place)) for place in places[:, line]]
         for name, index in panel_of.items():
-            values = np.array([cell[name] for cell in means])
-            values = np.where(np.isfinite(values), values, np.nan)
+            values = np.array([cell[name] for cell in last_means])
+            means, standard_errors = np.where(np.isfinite(values), values, np.nan).T
             if name in _overlaid(results):
-                panels[index].plot(positions, values[:, 1], color=color, linestyle="dashed")
+                panels[index].plot(positions, means, color=color, linestyle="dashed")
                 continue
-            errors = np.nan_to_num(2 * values[:, 2])
-            panels[index].errorbar(positions, values[:, 1], errors, color=color, marker="o", label=text, capsize=1.5)
+            bars = np.nan_to_num(2 * standard_errors)
+            panels[index].errorbar(positions, means, bars, color=color, marker="o", label=text, capsize=1.5)
             panels[index].set_ylabel(name.replace("_", "\n"))
     panels[-1].set_xlabel(first.name)
     if not is_number:
@@ -151,6 +153,7 @@ def _draw(figure: "FigureBase", results: Results) -> None:
 
 
 def _overlaid(results: Results) -> dict[str, str]:
+    """Return the closed forms by name, each with the quantity in whose panel it is drawn."""
     quantities = results.sweep.quantities
     forms = {name: form.beside for name, form in quantities.items() if isinstance(form, ClosedForm)}
     return {name: beside for name, beside in forms.items() if beside in quantities}
@@ -158,22 +161,22 @@ def _overlaid(results: Results) -> dict[str, str]:
 
 def _panels(results: Results) -> dict[str, int]:
     overlaid = _overlaid(results)
-    own_panels = [name for name in scalars(results) if name not in overlaid]
-    return {name: own_panels.index(overlaid.get(name, name)) for name in scalars(results)}
+    panel_names = [name for name in scalars(results) if name not in overlaid]
+    return {name: panel_names.index(overlaid.get(name, name)) for name in scalars(results)}
 
 
 def _values(axis: GridAxis) -> Sequence[Any]:
-    return next(iter(axis.columns.values()))
+    return next(iter(axis.columns.values()))  # of a zip only the first column
 
 
-def _last_means(results: Results, place: int) -> dict[str, tuple[float, float, float]]:
+def _last_means(results: Results, place: int) -> dict[str, tuple[float, float]]:
+    """Return the mean and standard error of each scalar in a cell's last round."""
     statistics = results.statistics_of(place)
     if statistics is None:
-        return dict.fromkeys(scalars(results), (0, np.nan, np.nan))
-    indices = [MOMENTS.index(name) for name in ("count", "mean", "standard_error")]
-    return {name: tuple(statistics[name][-1, indices]) for name in scalars(results)}
+        return dict.fromkeys(scalars(results), (np.nan, np.nan))
+    columns = [MOMENTS.index("mean"), MOMENTS.index("standard_error")]
+    return {name: tuple(statistics[name][-1, columns]) for name in scalars(results)}
 
 
 def closing_line(counts: ChunkCounts) -> str:
-    facts = [f"{counts.computed:,} computed", f"{counts.present:,} reused"]
-    return f"{counts.num_chunks:,} chunks: {', '.join(facts)}"
+    return f"{counts.num_chunks:,} chunks: {counts.computed:,} computed, {counts.present:,} reused"

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from moe_theory.verification.claim import Claim
 
 MOST_SURPRISING = 4  # false statements named at the end
-_FRAME_COLUMNS = 6  # characters around and between three columns
+_FRAME_WIDTH = 6  # characters around and between three columns
 _LEAST_ROOM = 28  # characters for a statement's sentence
 _FIRST_LOOK_WIDTH = 100  # characters in a line that has room for all columns of a first look
 _LEFT_OUT = ("at", "claimed", "reading", "measured")  # columns to omit in this order if there is no room
@@ -94,30 +94,29 @@ def verdicts_text(report: Report, width: int, folder: Path | None = None) -> str
 
 
 def first_look_document(report: Report, paths: Sequence[Path], claims: Mapping[str, str]) -> Document:
-    """Return an introduction to all papers, with a row for each claim in `words`, statuses, and next steps."""
-    statements: dict[str, Statement] = {}
-    for statement in reversed(report.statements):
-        statements |= dict.fromkeys(statement.roles, statement)
+    """Return an introduction to all papers: a row for each of the `claims` (sentences by id), statuses, next steps."""
+    statement_of_claim: dict[str, Statement] = {}
+    for statement in reversed(report.statements):  # a claim of several statements belongs to the first
+        statement_of_claim |= dict.fromkeys(statement.roles, statement)
     rows = []
     for verdict in report.verdicts:
-        statement = statements[verdict.claim]
-        place = re.split(r",|(?<!Eq\.) \(| and | of | on ", statement.where)[0]
-        words = claims[verdict.claim]
-        values = (claimed_briefly(verdict), measured_briefly(verdict))
-        rows.append((f"{statement.paper}, {place}", words, *values, verdict.status))
-    refuted = [statements[verdict.claim].name for verdict in report.verdicts if verdict.status is Status.REFUTED]
+        statement = statement_of_claim[verdict.claim]
+        place = re.split(r",|(?<!Eq\.) \(| and | of | on ", statement.where)[0]  # "Lemma 1" of "Lemma 1, Eq. (2)"
+        row = {"statement": f"{statement.paper}, {place}", "what it says": claims[verdict.claim]}
+        row |= {"claimed": claimed_briefly(verdict), "measured": measured_briefly(verdict), "verdict": verdict.status}
+        rows.append(row)
+    refuted = [
+        statement_of_claim[verdict.claim].name for verdict in report.verdicts if verdict.status is Status.REFUTED
+    ]
 
     def text(width: int) -> str:
-        names = ["statement", "what it says", "claimed", "measured", "verdict"]
-        columns = dict(zip(names, zip(*rows, strict=True), strict=True))
-        if width < _FIRST_LOOK_WIDTH:
-            del columns["claimed"]
+        columns = [name for name in rows[0] if name != "claimed" or width >= _FIRST_LOOK_WIDTH]
         return document_text(
             "first_look.md",
-            verdicts=table(list(columns), zip(*columns.values(), strict=True)),
+            verdicts=table(columns, [[row[name] for name in columns] for row in rows]),
             report=report,
             published=recorded(),
-            page=next(iter(paths[:-1]), None),
+            page=next(iter(paths[:-1]), None),  # the last path is that of the numbers
             folder=shell_path(paths[-1].parent),
             example=next(iter(refuted), report.statements[0].name),
         )
@@ -136,9 +135,8 @@ def claims_document(claims: "Sequence[Claim]") -> Document:
 def statements_document(standings: Sequence[Standing]) -> Document:
     judgements = [standing.known for standing in standings]
     counts = f"{len(judgements)} {plural(len(judgements), 'statement')}: {label_counts(judgements)}"
-    return Document(
-        lambda: [*map(facts, standings)], lambda width: paragraphs([statement_table(judgements, width), counts])
-    )
+    rows = list(map(facts, standings))
+    return Document(lambda: rows, lambda width: paragraphs([statement_table(judgements, width), counts]))
 
 
 def why_document(standings: Sequence[Standing], *, is_short: bool = True) -> Document:
@@ -152,9 +150,9 @@ def why_document(standings: Sequence[Standing], *, is_short: bool = True) -> Doc
     def text(_: int) -> str:
         premises = failing_premises([standing.known.statement for standing in standings])
         target = TERMINAL if is_short else WHOLE
-        cards = [
-            why_card(standing, premises.get(standing.known.statement.name, ()), target=target) for standing in standings
-        ]
+        cards = []
+        for standing in standings:
+            cards.append(why_card(standing, premises.get(standing.known.statement.name, ()), target=target))
         if len(cards) > 1:
             counts = label_counts([standing.known for standing in standings])
             cards.insert(0, paragraphs([f"{len(standings)} statements: {counts}"]))
@@ -175,18 +173,18 @@ def facts(standing: Standing) -> dict[str, object]:
 
 
 def statement_table(judgements: Sequence[Judged], width: int) -> Markup:
-    """Return a line, or two if narrow, for each statement, with its status, name and shortened sentence."""
+    """Return each statement's status, name and shortened sentence, in one line, or in two lines if `width` is small."""
     statuses = [label(judgement) for judgement in judgements]
     names = [judgement.statement.name for judgement in judgements]
-    room = width - max(map(len, ["status", *statuses])) - _FRAME_COLUMNS
+    room = width - max(map(len, ["status", *statuses])) - _FRAME_WIDTH
     is_narrow = room - max(map(len, ["", *names])) < _LEAST_ROOM
     rows = []
     for status, name, judgement in zip(statuses, names, judgements, strict=True):
         words = judgement.statement.says
-        by_reading = {finding.status for finding in judgement.by_reading.values()}
-        if len(by_reading) > 1:
-            ordered = [LABELS[member] for member in StatementStatus if member in by_reading]
-            words = f"{' / '.join(ordered)}: {words}"
+        found_statuses = {finding.status for finding in judgement.by_reading.values()}
+        if len(found_statuses) > 1:
+            labels = [LABELS[member] for member in StatementStatus if member in found_statuses]
+            words = f"{' / '.join(labels)}: {words}"
         says = Text(plain(" ".join(words.split())))
         if is_narrow:
             says.truncate(room, overflow="ellipsis")

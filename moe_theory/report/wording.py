@@ -12,6 +12,9 @@ from moe_theory.verification.recorded import judged_with_searches
 from moe_theory.verification.status import Judged, StatementStatus, deciding, judged, listed
 from moe_theory.verification.verdict import LIMITS, SLOWEST_FALL, Report, Statement, Status, Stop, Trend, Verdict
 
+BY_READING = "by reading"  # status of a statement whose status differs between readings
+LEAST_SHARE = 1e-5  # a lower end below this is written as 0
+LOOSE = 10.0  # a bound is loose if it is more than this many times the observed mean
 STATEMENT_MEANINGS: dict[str, str] = {
     StatementStatus.HOLDS: "It is confirmed in its strongest defensible form.",
     StatementStatus.AMENDED: "It is true after a small correction or with an extra hypothesis, which the card states.",
@@ -20,9 +23,9 @@ STATEMENT_MEANINGS: dict[str, str] = {
     StatementStatus.OPEN: "The tests that we ran do not decide it.",
     StatementStatus.NOT_JUDGED: "A test that it needs was not run, or its code failed.",
     StatementStatus.NOT_TESTABLE: "No computation can decide it. The card says why.",
-    "by reading": "The paper leaves a choice open, and the answer depends on it.",
+    BY_READING: "The paper leaves a choice open, and the answer depends on it.",
 }
-MEANINGS: dict[Status, str] = {
+MEANINGS: dict[Status, str] = {  # of verdicts
     Status.SUPPORTED: "The whole confidence interval lies within the margin.",
     Status.REFUTED: "At least one confidence interval lies entirely beyond its margin.",
     Status.INCONCLUSIVE: "The interval overlaps the edge of the margin.",
@@ -44,8 +47,8 @@ STOPS: dict[Stop, str] = {
     Stop.BUDGET: "time budget spent",
     Stop.FAILED: "the claim's own code failed",
 }
-_WRITERS = {"probability": percentage}  # how to write numbers, by kind
-_CLAIM_WRITERS = {**_WRITERS, "counterexample": percentage, "limit_probability": percentage}
+_WRITERS = {"probability": percentage}  # functions that write numbers in sentences, by kind. The default is `number`
+_CLAIM_WRITERS = {**_WRITERS, "counterexample": percentage, "limit_probability": percentage}  # of margins in tables
 NAMES = {  # names of the predicted and the observed value, by kind
     "equality": ("predicted mean", "observed mean"),
     "upper_bound": ("bound", "observed mean"),
@@ -58,11 +61,6 @@ NAMES = {  # names of the predicted and the observed value, by kind
     "limit_probability": ("probability in the limit", "frequency observed"),
     "limit_rate": ("exponent claimed", "slope observed"),
 }
-
-
-BY_READING = "by reading"  # status of a statement whose status differs between readings
-LEAST_SHARE = 1e-5  # a lower end below this is written as 0
-LOOSE = 10.0  # a page mentions the slack of a bound above this
 
 
 def status_word(status: Status) -> str:
@@ -98,15 +96,15 @@ def claimed_value(verdict: Verdict) -> str:
         return "= 0"
     if not math.isfinite(value):
         return "–"
-    if verdict.kind == "counterexample" and not value:
+    if verdict.kind == "counterexample" and value == 0:
         return "never violated"
     if verdict.kind == "limit_probability":
         return f"tends to {number(value)}"
     sign = _SIGNS[verdict.side or verdict.kind]
     if verdict.kind in {"probability", "counterexample"}:
         return f"in {sign} {percentage(value)}"
-    start = {"rate": "slope ", "limit_rate": "limit slope "}.get(verdict.kind, "")
-    return f"{start}{sign} {number(value)}"
+    quantity = {"rate": "slope ", "limit_rate": "limit slope "}.get(verdict.kind, "")
+    return f"{quantity}{sign} {number(value)}"
 
 
 def claimed(verdict: Verdict) -> str:
@@ -136,7 +134,7 @@ _SIGNS = {  # by side, or by kind if there is no side
 
 
 def _margin(verdict: Verdict, write: Callable[[float], str] = number) -> str:
-    if not verdict.margin > 0:
+    if not verdict.margin > 0:  # also if it is NaN
         return ""
     margin = write(verdict.margin)
     may_be_low, may_be_high = allowed_sides(verdict)
@@ -157,7 +155,7 @@ def measured_briefly(verdict: Verdict) -> str:
 
 
 def tested(verdict: Verdict) -> str:
-    """Return the first sentence or two of the claim."""
+    """Return the first paragraph of the claim's text, in one line."""
     return " ".join(verdict.statement.partition("\n\n")[0].split())
 
 
@@ -174,38 +172,40 @@ def sentence(verdict: Verdict) -> str:
             return f"The code of the claim failed: {verdict.reason.strip()}"
         case Status.INCONCLUSIVE:
             return _open_question(verdict)
-    at = "" if verdict.at in {"", "mean"} else f" ({verdict.at})"
+    place = "" if verdict.at in {"", "mean"} else f" ({verdict.at})"
     write = _WRITERS.get(verdict.kind, number)
     margin = f" (margin {write(verdict.margin)})" if verdict.margin > 0 else ""
     match verdict.kind:
         case "equality":
-            start = "The mean" if not at else f"At {verdict.at} the mean"
-            return f"{start} is {measured(verdict)}. The claim is {number(verdict.predicted)}{margin}."
+            subject = f"At {verdict.at} the mean" if place else "The mean"
+            return f"{subject} is {measured(verdict)}. The claim is {number(verdict.predicted)}{margin}."
         case "upper_bound" | "lower_bound":
             slack = verdict.predicted / verdict.observed if verdict.observed > 0 else 0.0
-            ending = ""
+            slack_words = ""
             if verdict.kind == "upper_bound" and verdict.status is Status.SUPPORTED and slack > LOOSE:
-                ending = f" It is {slack:.2g} times as large."
-            return f"The mean{at} is {measured(verdict)}. The bound is {number(verdict.predicted)}{margin}.{ending}"
+                slack_words = f" It is {slack:.2g} times as large."
+            bound = f"{number(verdict.predicted)}{margin}"
+            return f"The mean{place} is {measured(verdict)}. The bound is {bound}.{slack_words}"
         case "ordering":
             larger = f"{number(verdict.predicted)}{margin}"
-            return f"The side that must be smaller{at} is {measured(verdict)}. The other side is {larger}."
+            return f"The side that must be smaller{place} is {measured(verdict)}. The other side is {larger}."
         case "identity":
-            if not verdict.observed:
+            if verdict.observed == 0:
                 return "No violation in any run."
-            return f"The largest error{at} is {number(verdict.observed)}."
+            return f"The largest error{place} is {number(verdict.observed)}."
         case "probability":
             claim = f"{_side(verdict)} {percentage(verdict.predicted)}{margin}"
-            return f"It happens in {measured(verdict)} runs{at}. The claim is {claim}."
+            return f"It happens in {measured(verdict)} runs{place}. The claim is {claim}."
         case "counterexample":
-            if not verdict.predicted:
-                return f"{measured(verdict)} examples violate it{at}. None may."
-            return f"{measured(verdict)} examples violate it{at}. At most {percentage(verdict.predicted)} may."
+            if verdict.predicted == 0:
+                return f"{measured(verdict)} examples violate it{place}. None may."
+            return f"{measured(verdict)} examples violate it{place}. At most {percentage(verdict.predicted)} may."
         case "rate":
             side = enclosed("", side_words(verdict).removeprefix("equal"), " ")
-            where = verdict.at.replace("slope", "log-log slope") if "end" in verdict.at else "exponent"
-            return f"The {where} is {_slope(verdict)}. The claim is {side}{number(verdict.predicted)}{margin}."
-    if verdict.trend:
+            # A rate's place is "slope", or "slope at the upper end" or lower end of the grid.
+            quantity = verdict.at.replace("slope", "log-log slope") if "end" in verdict.at else "exponent"
+            return f"The {quantity} is {_slope_words(verdict)}. The claim is {side}{number(verdict.predicted)}{margin}."
+    if verdict.trend:  # a claim about a limit
         return f"{_capitalize(_limit_words(verdict, verdict.trend))}."
     return _recorded_reason(verdict)
 
@@ -226,24 +226,24 @@ def _side(verdict: Verdict) -> str:
     return side_words(verdict).replace("equal", "equal to")
 
 
-def _slope(verdict: Verdict) -> str:
+def _slope_words(verdict: Verdict) -> str:
     low, high = verdict.interval
     return _with_interval(verdict.observed, verdict.predicted + low, verdict.predicted + high)
 
 
 def _with_interval(value: float, low: float, high: float) -> str:
-    if number(low) == number(high):  # for exact values, or where there is no interval
+    if number(low) == number(high):  # the value is exact, or there is no interval
         return number(value)
     return f"{number(value)} (interval {number(low)} to {number(high)})"
 
 
-def _limit_words(verdict: Verdict, before: Trend) -> str:
+def _limit_words(verdict: Verdict, trend: Trend) -> str:
     if verdict.kind == "limit_probability":
-        return _failure_words(verdict, before)
+        return _failure_words(verdict, before=trend)
     place = verdict.at.removeprefix("slope ")
     return (
-        f"{place} the exponent is {_slope(verdict)}. The claim is {_side(verdict)} {verdict.predicted:g} (margin "
-        f"{verdict.margin:.3g}). It changes by {_with_interval(before.value, before.low, before.high)} per decade"
+        f"{place} the exponent is {_slope_words(verdict)}. The claim is {_side(verdict)} {verdict.predicted:g} (margin "
+        f"{verdict.margin:.3g}). It changes by {_with_interval(trend.value, trend.low, trend.high)} per decade"
     )
 
 
@@ -252,7 +252,7 @@ def _failure_words(verdict: Verdict, before: Trend) -> str:
     share = verdict.observed
     low, high = verdict.interval
     verb = "happens"
-    if verdict.side == "at_least":
+    if verdict.side == "at_least":  # the event is a success, so its absence must become rare
         share = 1 - share
         low = -verdict.interval[1]
         high = -verdict.interval[0]
@@ -268,7 +268,7 @@ def _failure_words(verdict: Verdict, before: Trend) -> str:
 
 
 def _shares(low: float, high: float) -> str:
-    lowest = low if low > LEAST_SHARE else 0.0  # the exact end can be as small as 1e-10
+    lowest = low if low > LEAST_SHARE else 0.0  # the end of an exact interval can be as small as 1e-10
     return f"{percentage(lowest)} to {percentage(high)}"
 
 
@@ -280,13 +280,13 @@ def _open_question(verdict: Verdict) -> str:
     if verdict.doubt and not verdict.trend:
         return f"{runs}: {verdict.doubt}."
     if verdict.trend:
-        way_out = ""
+        advice = ""
         if verdict.kind == "limit_rate" and abs(verdict.trend.value) > verdict.margin:
-            way_out = ". While it bends, a grid nearer to the limit is needed"
+            advice = ". While it bends, a grid nearer to the limit is needed"
         words = _limit_words(verdict, verdict.trend)
         if verdict.doubt:
             words = f"{verdict.doubt}. {_capitalize(words)}"
-        return f"{runs}: {words}{way_out}."
+        return f"{runs}: {words}{advice}."
     if verdict.kind == "identity" and math.isfinite(verdict.smallest_discrepancy):
         share = percentage(verdict.smallest_discrepancy)
         return (
@@ -295,12 +295,12 @@ def _open_question(verdict: Verdict) -> str:
     if verdict.kind in {"identity", *LIMITS} or not math.isfinite(high - low):
         return _recorded_reason(verdict)
     quantity = {"rate": verdict.at or "exponent", "probability": "frequency"}.get(verdict.kind, "difference")
-    shift = verdict.predicted if quantity != "difference" else 0.0
-    at = ""
-    if verdict.at not in {"", "mean"} and verdict.kind != "rate":
-        at = f" at {verdict.at}"
+    shift = verdict.predicted if quantity != "difference" else 0.0  # the interval is of observed - predicted
+    place = ""
+    if verdict.at not in {"", "mean"} and verdict.kind != "rate":  # `at` is a rate's quantity
+        place = f" at {verdict.at}"
     write = _WRITERS.get(verdict.kind, number)
-    words = f"{runs}: the {quantity}{at} is between {write(low + shift)} and {write(high + shift)}"
+    words = f"{runs}: the {quantity}{place} is between {write(low + shift)} and {write(high + shift)}"
     if quantity == "difference":
         words += f", allowed {allowed_words(verdict, verdict.margin)}"
     return f"{words}."
@@ -308,8 +308,8 @@ def _open_question(verdict: Verdict) -> str:
 
 class Chapter(NamedTuple):
     paper: str
-    statements: list[tuple[Judged, list[list[Verdict]]]]  # with verdicts by claim, for claims not shown before
-    others: list[list[Verdict]]  # verdicts on claims without a statement in the report
+    statements: list[tuple[Judged, list[list[Verdict]]]]  # each with a list of verdicts per claim not shown before
+    others: list[list[Verdict]]  # a list of verdicts per claim without a statement in the report
 
 
 def arranged(report: Report) -> list[Chapter]:
@@ -321,11 +321,10 @@ def arranged(report: Report) -> list[Chapter]:
             if verdict.paper == paper:
                 unplaced.setdefault(verdict.claim, []).append(verdict)
         statements = []
-        of_paper = [judgement for judgement in judgements if judgement.statement.roles.keys() & unplaced.keys()]
-        for judgement in of_paper:
+        for judgement in [candidate for candidate in judgements if candidate.statement.roles.keys() & unplaced.keys()]:
             ids = [id for id in judgement.statement.roles if id in unplaced]
             statements.append((judgement, [unplaced.pop(id) for id in ids]))
-            judgements.remove(judgement)
+            judgements.remove(judgement)  # a statement is in the chapter of one paper only
         chapters.append(Chapter(paper, statements, list(unplaced.values())))
     return chapters
 
@@ -353,10 +352,10 @@ def statement_status(judgement: Judged) -> str:
 
 
 def urgency(judgement: Judged) -> int:
-    """Return a statement's rank. Failures come first, then open questions."""
-    first = (StatementStatus.FALSE, StatementStatus.VACUOUS, StatementStatus.AMENDED, BY_READING, StatementStatus.OPEN)
-    order = [*map(str, first), *map(str, StatementStatus)]
-    return order.index(statement_status(judgement))
+    """Return a statement's rank. Failures come first, then open questions, then all others in the order of statuses."""
+    failing = (StatementStatus.FALSE, StatementStatus.VACUOUS, StatementStatus.AMENDED)
+    order = [*failing, BY_READING, StatementStatus.OPEN, *StatementStatus]
+    return list(map(str, order)).index(statement_status(judgement))
 
 
 def status_json(judgement: Judged) -> dict[str, object]:
@@ -368,11 +367,11 @@ def deciding_verdict(judgement: Judged, verdicts: Sequence[Verdict]) -> Verdict 
     ids: list[str] = []
     for finding in judgement.by_reading.values():
         ids += finding.decided_by
-    by_setting = {(verdict.claim, verdict.setting): verdict for verdict in verdicts}
+    last = {(verdict.claim, verdict.setting): verdict for verdict in verdicts}  # later ones replace earlier ones
     candidates: list[Verdict] = []
     for id in ids or deciding(judgement.statement):
-        candidates += [verdict for verdict in by_setting.values() if verdict.claim == id]
-    order = (Status.REFUTED, Status.INCONCLUSIVE, Status.ERROR, *Status)
+        candidates += [verdict for verdict in last.values() if verdict.claim == id]
+    order = (Status.REFUTED, Status.INCONCLUSIVE, Status.ERROR, *Status)  # `index` takes a status' first place
     return min(candidates, key=lambda verdict: order.index(verdict.status), default=None)
 
 
@@ -383,9 +382,8 @@ def missing_reason(judgement: Judged) -> str:
     if status == StatementStatus.NOT_JUDGED and not judgement.broken:
         if not deciding(statement):
             return "None of its claims decides it."
-        missing = judgement.missing
-        if missing:
-            return f"There is no verdict on {listed(missing)}."
+        if judgement.missing:
+            return f"There is no verdict on {listed(judgement.missing)}."
         return "A claim's code failed."
     if status != StatementStatus.OPEN or statement.why or statement.undecided:
         return ""
@@ -415,8 +413,8 @@ def error_words(report: Report) -> str:
     if not errors:
         return "No verdict was reached."
     verdicts = "the verdict" if len(errors) == 1 else f"any of the {len(errors)} verdicts"
-    start = f"The probability that {verdicts} is false is at most {report.error:.4g}"
-    start += " (as replicates grow, where an interval is asymptotic)"
+    bound = f"at most {report.error:.4g} (as replicates grow, where an interval is asymptotic)"
+    start = f"The probability that {verdicts} is false is {bound}"
     shares = sorted(f"{share:.3g}" for share in {min(errors), max(errors)} if math.isfinite(share))
     if len(errors) > 1 and shares:
         return f"{start}: {' to '.join(shares)} each, each split over its interim analyses."

@@ -152,7 +152,7 @@ def test_another_setting_shares_no_row(undisturbed, tmp_path):
     labels[-1] = (labels[-1] + 1) % 10
     changed = [train._replace(pixels=pixels), train._replace(labels=labels)]
     data = [{"data": dataclasses.replace(plan.data, train=images)} for images in changed]
-    assert {runs.load(plan, key_of(plan, cell, 0)).done for cell in plan.params()} == {ROUNDS}
+    assert {runs.load(plan, key_of(plan, cell, 0)).rounds_done for cell in plan.params()} == {ROUNDS}
     for changes in ({"settings": {"gate_scale": "3"}}, {"seed": 1}, *data):
         other = dataclasses.replace(plan, **changes)
         assert {runs.load(other, key_of(other, cell, 0)) for cell in other.params()} == {None}

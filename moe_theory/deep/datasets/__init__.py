@@ -72,7 +72,7 @@ def read_folder(folder: Path | str, preferred: str = "") -> DataSet:
     """
     place = Path(folder).expanduser().absolute()
     loaders = {name: loader for name, loader in DATASETS.items() if loader.files}
-    for name in sorted(loaders, key=lambda name: name != preferred):
+    for name in sorted(loaders, key=lambda name: name != preferred):  # the preferred one first
         if place.is_dir() and all(matching(place, pattern) for pattern in loaders[name].files):
             return load(name, place)
     titles = ", ".join(loader.title for loader in loaders.values() if loader.files != folders.FILES)

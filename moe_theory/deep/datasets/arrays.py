@@ -8,10 +8,10 @@ from jaxtyping import Int, Num
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.deep.datasets.files import DataSet, Images
 
-MOST_CLASSES = 1 << 16  # each class has a name, an entry in counts and, in most networks, an output
+MOST_CLASSES = 1 << 16  # without names. Each class needs a name, an entry in counts and, in most networks, an output
 _NUMBERS = "biuf"  # kinds of dtypes, which are Booleans, integers with and without a sign, and floats
 _LARGEST_NUMBER = float(np.finfo(np.float32).max)
-_CHANNELS = (1, 3)  # numbers of channels, which PyTorch has before rows
+_CHANNELS = (1, 3)  # usual numbers of channels
 
 
 def from_arrays(
@@ -49,7 +49,7 @@ def from_arrays(
             "labels.",
             argument="labels",
         )
-    num_present = len(np.unique(splits[0][1]))
+    num_present = len(np.unique(train_labels))
     if class_names is None and num_classes > 2 * max(num_present, 2):
         raise InvalidValueError(
             f"labels go up to {highest}, but only {num_present} of these {num_classes} classes have training data. "
@@ -88,6 +88,7 @@ def _pixels(values: np.ndarray, labels: np.ndarray) -> Num[np.ndarray, "n h w c"
                 f"absolute values of features must be at most {_LARGEST_NUMBER:g}. Scale them.", argument="features"
             )
         values = values.astype(np.float32)
+    # The last axis of images (n, h, w, c) has at most 4 channels.
     if values.ndim == 4 and values.shape[1] in _CHANNELS and min(values.shape[2:]) > 4:
         raise InvalidValueError(
             f"images of shape {values.shape} look like PyTorch's (n, c, h, w), but must be (n, h, w, c). Use "

@@ -51,11 +51,11 @@ class DataSet:
         ]
 
 
-_SYSTEM = {"__macosx", "thumbs.db", "desktop.ini", "@eadir"}
+_SYSTEM = {"__macosx", "thumbs.db", "desktop.ini", "@eadir"}  # names that operating systems add, in lower case
 
 
 def locate(title: str, folder: Path, patterns: Sequence[str]) -> list[Path]:
-    """Return the first file of a folder for each glob pattern, or folder if the pattern ends in "/"."""
+    """Return a folder's first file for each glob pattern, or its first folder if the pattern ends in "/"."""
     folder = folder.expanduser().absolute()
     paths = {pattern: matching(folder, pattern) for pattern in patterns}
     lacking = [pattern for pattern in patterns if not paths[pattern]]
@@ -66,10 +66,10 @@ def locate(title: str, folder: Path, patterns: Sequence[str]) -> list[Path]:
 
 
 def matching(folder: Path, pattern: str) -> list[Path]:
-    """Return the files of a folder that match a pattern, or folders if it ends in "/"."""
-    is_kind = Path.is_dir if pattern.endswith("/") else Path.is_file
+    """Return the files of a folder that match a pattern, or its folders if the pattern ends in "/"."""
+    has_kind = Path.is_dir if pattern.endswith("/") else Path.is_file
     with reading(folder):
-        return sorted(path for path in folder.glob(pattern) if is_kind(path) and not is_system(path))
+        return sorted(path for path in folder.glob(pattern) if has_kind(path) and not is_system(path))
 
 
 def is_system(path: Path) -> bool:
@@ -78,6 +78,7 @@ def is_system(path: Path) -> bool:
 
 @contextlib.contextmanager
 def reading(path: Path) -> Iterator[None]:
+    """Turn errors of reading a file or folder into DataError."""
     try:
         yield
     except (gzip.BadGzipFile, EOFError, zlib.error) as failure:

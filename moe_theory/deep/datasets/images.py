@@ -1,4 +1,4 @@
-"""Images in several formats, 8-bit grey or RGB and of one size, which are read unchanged."""
+"""Images in BMP, JPEG or PNG, 8-bit grey or RGB and of one size, which are not resized or rotated."""
 
 import io
 import warnings
@@ -19,17 +19,18 @@ FORMATS = ("BMP", "JPEG", "PNG")  # Pillow's names
 ENDINGS = frozenset((".bmp", ".jfif", ".jpe", ".jpeg", ".jpg", ".png"))
 _MODES = ("L", "RGB")
 _ORIENTATION = 0x0112  # an EXIF tag
-_UPRIGHT = (None, 1)
+_UPRIGHT = (None, 1)  # without the tag, or with the value for no rotation
 
 
 def read_images(paths: Sequence[Path]) -> tuple[UInt8[np.ndarray, "n h w 3"], int]:
-    """Return the images in one or more files, in order, and the number of grey images."""
+    """Return the images of one or more files, in the order of `paths`, and the number of grey images."""
     with warnings.catch_warnings(), ThreadPoolExecutor(available_cores()) as threads:
         warnings.simplefilter("ignore")  # Pillow warns of metadata
         images = list(threads.map(_decode, paths))
     counts = Counter(pixels.shape for pixels, _ in images)
     if len(counts) > 1:
-        (height, width, _), *_ = shapes = [shape for shape, _ in counts.most_common()]
+        shapes = [shape for shape, _ in counts.most_common()]
+        height, width, _ = shapes[0]
         odd = next(path for path, (pixels, _) in zip(paths, images, strict=True) if pixels.shape == shapes[-1])
         listed = ", ".join(f"{counts[shape]:,} of {shape[0]} x {shape[1]}" for shape in shapes[:4])
         raise InvalidValueError(
@@ -61,10 +62,10 @@ def _decode(path: Path) -> tuple[UInt8[np.ndarray, "h w 3"], bool]:
 
 
 def _is_plain(image: Image.Image) -> bool:
-    """Return whether the stored pixels are 8-bit grey or RGB, in one upright frame."""
+    """Return whether the stored pixels are 8-bit grey or RGB, without transparency, in one upright frame."""
     for _, _, _, arguments in getattr(image, "tile", ()):  # before decoding, which loses the depth
         raw_mode = arguments if isinstance(arguments, str) else arguments[0]
-        if ";" in str(raw_mode):
+        if ";" in str(raw_mode):  # such as "I;16" or "L;4", which are not 8-bit
             return False
     is_upright = image.getexif().get(_ORIENTATION) in _UPRIGHT
     is_single = getattr(image, "n_frames", 1) == 1

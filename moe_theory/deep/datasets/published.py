@@ -28,9 +28,9 @@ class Published(NamedTuple):
     name: str
     title: str
     class_names: tuple[str, ...]
-    files: tuple[str, ...]  # glob patterns. Those of the test split come last
+    files: tuple[str, ...]  # glob patterns. Files of the test split come last
     md5: tuple[str, ...] = ()  # MD5 of each decompressed file
-    num_labels: int = 0  # for CIFAR, bytes before an image's pixels. The last of them is its label
+    num_labels: int = 0  # for CIFAR, the number of bytes before an image's pixels. The last byte is the label
 
 
 MNIST = Published(
@@ -99,11 +99,11 @@ def _idx_split(image_file: Path, label_file: Path, num_classes: int) -> Images:
 
 def _read_idx(path: Path, shape: tuple[int, ...]) -> UInt8[np.ndarray, "n ..."]:
     data = read_whole(path)
+    # The header has a magic number, then the count and the items' shape, each number in four bytes.
     start = 8 + 4 * len(shape)
-    begin = bytes([0, 0, _UINT8, 1 + len(shape)])
-    end = np.array(shape, ">u4").tobytes()
-    if data[:4] != begin or data[8:start] != end:
-        expected = f"{begin.hex(' ')}, a count and the shape {shape} of its items"
+    magic = bytes([0, 0, _UINT8, 1 + len(shape)])
+    if data[:4] != magic or data[8:start] != np.array(shape, ">u4").tobytes():
+        expected = f"{magic.hex(' ')}, a count and the shape {shape} of its items"
         raise DataError(path, f"its header is {data[:start].hex(' ') or 'empty'}, not {expected}")
     count = int.from_bytes(data[4:8], "big")
     size = count * math.prod(shape)
@@ -113,20 +113,20 @@ def _read_idx(path: Path, shape: tuple[int, ...]) -> UInt8[np.ndarray, "n ..."]:
 
 
 def load_cifar(version: Published, paths: list[Path]) -> DataSet:
-    parts = [_read_cifar(version, path) for path in paths]
-    pixels = np.concatenate([part.pixels for part in parts[:-1]])
-    labels = np.concatenate([part.labels for part in parts[:-1]])
+    *training, test = [_read_cifar(version, path) for path in paths]
+    pixels = np.concatenate([images.pixels for images in training])
+    labels = np.concatenate([images.labels for images in training])
     source = f"files of the binary version in {paths[0].parent}"
-    return DataSet(version.name, version.title, Images(pixels, labels), parts[-1], version.class_names, source=source)
+    return DataSet(version.name, version.title, Images(pixels, labels), test, version.class_names, source=source)
 
 
 def _read_cifar(version: Published, path: Path) -> Images:
     data = np.frombuffer(read_whole(path), np.uint8)
-    record = version.num_labels + 3 * 32**2
-    if not len(data) or len(data) % record:
-        raise DataError(path, f"its {len(data):,} bytes are not a whole number of images of {record:,} bytes")
-    records = data.reshape(-1, record)
+    num_bytes = version.num_labels + 3 * 32**2
+    if not len(data) or len(data) % num_bytes:
+        raise DataError(path, f"its {len(data):,} bytes are not a whole number of images of {num_bytes:,} bytes")
+    records = data.reshape(-1, num_bytes)
     labels = records[:, version.num_labels - 1]
     check_labels(path, labels, len(version.class_names))
-    planes = records[:, version.num_labels :].reshape(-1, 3, 32, 32)
+    planes = records[:, version.num_labels :].reshape(-1, 3, 32, 32)  # a plane per colour
     return Images(np.ascontiguousarray(planes.transpose(0, 2, 3, 1)), labels.astype(np.int32))

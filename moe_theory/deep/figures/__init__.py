@@ -17,8 +17,8 @@ def draw_runs(preset: Preset, title: str, runs: Runs, canvas: plot.Canvas) -> No
     scales = preset.scales or (None,)
     parts = canvas.subfigures(len(scales), squeeze=False).flat if preset.scales else [canvas]
     for part, scale in zip(parts, scales, strict=True):
-        begins = expert_cell(1, gate_scale=scale).removesuffix(expert_cell(1))
-        figure_runs = {cell.removeprefix(begins): run for cell, run in runs.items() if cell.startswith(begins)}
+        prefix = expert_cell(1, gate_scale=scale).removesuffix(expert_cell(1))  # of the cells with this scale
+        figure_runs = {cell.removeprefix(prefix): run for cell, run in runs.items() if cell.startswith(prefix)}
         figures_3_to_7.draw(
             figures_3_to_7.summarize(preset, figure_runs, tuple(figures_3_to_7.SYMBOLS), preset.experts), part
         )
@@ -27,6 +27,7 @@ def draw_runs(preset: Preset, title: str, runs: Runs, canvas: plot.Canvas) -> No
             panel = part.axes[2 * place]  # the panel with termination, which a single network does not need
             for number, name in enumerate(preset.others):
                 mean = plot.across_replicates(getattr(runs[name].records, metric))["mean"]
-                panel.plot(runs[name].rounds, mean, color=f"C{3 + number}", linewidth=1.2, label=name)
+                color = f"C{3 + number}"  # numbers of experts have the first three
+                panel.plot(runs[name].rounds, mean, color=color, linewidth=1.2, label=name)
             if preset.others and place == 0:
                 panel.legend(loc="upper left")

@@ -17,7 +17,7 @@ from moe_theory.runs import Run
 SMALL = preset("continual-mnist-small")
 NUM_EXPERTS = 4
 SCALES = tuple(float(scale) for scale in np.round(np.geomspace(5, 160, 8), 1))
-LOOKS = {
+LOOKS = {  # by termination
     "with": roles.MEASURED(marker="o", markersize=4),
     "without": roles.RIVAL(marker="s", markersize=3.8, linestyle=roles.DASHED),
 }
@@ -32,15 +32,16 @@ def compute(setup: plot.Setup) -> xr.Dataset:
         for part, scale in itertools.product(TERMINATIONS, SCALES)
     }
     runs = run_preset(SMALL, settings | {single: SMALL.cells()[single]}, setup)
-    last = {name: run.records.generalization_error[-1].astype(np.float64) for name, run in runs.items()}
+    final_errors = {name: run.records.generalization_error[-1].astype(np.float64) for name, run in runs.items()}
 
     def saved(scale: float) -> plot.Values:
-        across = plot.across_replicates(last[_name("without", scale)] - last[_name("with", scale)])
-        return {"saved_mean": across["mean"], "saved_error": across["error"]}
+        reductions = final_errors[_name("without", scale)] - final_errors[_name("with", scale)]
+        statistics = plot.across_replicates(reductions)
+        return {"saved_mean": statistics["mean"], "saved_error": statistics["error"]}
 
-    alone = plot.across_replicates(last[single])
+    alone = plot.across_replicates(final_errors[single])
     data = plot.over(
-        lambda part, scale: plot.across_replicates(last[_name(part, scale)]),
+        lambda part, scale: plot.across_replicates(final_errors[_name(part, scale)]),
         termination=TERMINATIONS,
         gate_scale=SCALES,
     ).merge(plot.over(saved, gate_scale=SCALES))
@@ -50,12 +51,12 @@ def compute(setup: plot.Setup) -> xr.Dataset:
 
 def drive_while_exploring(run: Run) -> float:
     """Return the median of kappa over replicates and rounds 2 .. T1, which precede any termination."""
-    last = int(exploration_rounds(int(run.params.num_experts), run.params.learning_rate))
-    drives = run.records.drive[:last]
+    num_exploring = int(exploration_rounds(int(run.params.num_experts), run.params.learning_rate))
+    drives = run.records.drive[:num_exploring]
     return float(np.median(drives[1:] if len(drives) > 1 else drives))
 
 
-def _name(part: str, scale: float) -> str:
+def _name(part: str, scale: float) -> str:  # part of `TERMINATIONS`
     return f"{expert_cell(NUM_EXPERTS, part == 'with')}, gate scale {scale:g}"
 
 
@@ -92,8 +93,9 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     roles.ZERO.hline(saved, 0)
     plot.intervals(saved, drives, data.saved_mean, data.saved_error.values, **LOOKS["with"])
     saved.set_ylabel("$G_T$ without minus with termination")
-    ends = np.log10([min(FREEZING_DRIVES[0], *drives[drives > 0]), max(FREEZING_DRIVES[1], *drives)])
-    ticks = 10.0 ** np.arange(np.floor(ends[0]), np.ceil(ends[1]))
+    least = min(FREEZING_DRIVES[0], *drives[drives > 0])
+    most = max(FREEZING_DRIVES[1], *drives)
+    ticks = 10.0 ** np.arange(np.floor(np.log10(least)), np.ceil(np.log10(most)))
     for panel in (errors, saved):
         panel.axvspan(*FREEZING_DRIVES, **FREEZING, label="κ from 10 to 20")
         panel.set_xticks(ticks, [f"{tick:g}" for tick in ticks])

@@ -3,6 +3,7 @@
 import xarray as xr
 
 from moe_theory import plot
+from moe_theory.core.errors import enclosed
 from moe_theory.deep.experiments import describe, run_preset
 from moe_theory.deep.figures.figures_3_to_7 import BAND
 from moe_theory.deep.presets import Preset, preset, server_cell
@@ -35,9 +36,7 @@ def compute(setup: plot.Setup) -> xr.Dataset:
 
 def caption_words(data: xr.Dataset) -> dict[str, str]:
     lost = float(data.dropped.max())
-    left_out = ""
-    if lost > 0:
-        left_out = f" Up to {lost:.0%} of the tasks found all servers busy and are left out."
+    left_out = enclosed(" Up to ", lost and f"{lost:.0%}", " of the tasks found all servers busy and are left out.")
     return {"left_out": left_out, "described": describe(SMALL)}
 
 

@@ -13,12 +13,12 @@ from moe_theory.deep.presets import Preset, expert_cell, incremental_accuracy, p
 from moe_theory.plot import roles
 from moe_theory.verification.claim import Runs
 
-SYMBOLS = {
+SYMBOLS = {  # metrics' words and symbols
     "forgetting": "forgetting $F_t$",
     "generalization_error": "generalization error $G_t$",
     "accuracy": "test accuracy $A_t$",
 }
-TERMINATIONS = ("with", "without")
+TERMINATIONS = ("with", "without")  # each is called a `part` of the runs
 SINGLE = roles.BASELINE
 SEVERAL = (roles.MEASURED, roles.RIVAL(linestyle=roles.DASHED), roles.OTHER_RIVAL(linestyle=roles.DOTTED))
 LETTERS = "abcdefgh"
@@ -47,7 +47,8 @@ def summarize(preset: Preset, runs: Runs, metrics: Sequence[str], experts: Seque
 
 def draw(data: xr.Dataset, canvas: plot.Canvas) -> None:
     has_table = "printed" in data
-    grid = canvas.add_gridspec(data.sizes["metric"], 2 + has_table, width_ratios=[1, 1, 0.72][: 2 + has_table])
+    widths = [1, 1, 0.72][: 2 + has_table]
+    grid = canvas.add_gridspec(data.sizes["metric"], len(widths), width_ratios=widths)
     letters = iter(LETTERS)
     for row, metric in enumerate(data.metric.values):
         first_panel = None
@@ -74,7 +75,8 @@ def letter_of_table(data: xr.Dataset) -> str:
 def style_of(data: xr.Dataset, num_experts: int) -> roles.ArtistStyle:
     if num_experts == 1:
         return SINGLE
-    return SEVERAL[[size for size in data.experts.values if size > 1].index(num_experts) % len(SEVERAL)]
+    sizes = [size for size in data.experts.values if size > 1]
+    return SEVERAL[sizes.index(num_experts) % len(SEVERAL)]
 
 
 def _draw_panel(panel: plot.Axes, selection: xr.Dataset) -> None:
@@ -86,26 +88,25 @@ def _draw_panel(panel: plot.Axes, selection: xr.Dataset) -> None:
             label = f"$M$ = {size}"
         plot.curve(panel, rounds, selection.sel(experts=size), label, band, **style_of(selection, size))
     for place, size in enumerate(selection.experts.values):
-        half = np.flatnonzero(selection.terminated.sel(experts=size).values >= 0.5)
-        if len(half) > 0 and size > 1:
+        is_half = selection.terminated.sel(experts=size).values >= 0.5
+        if is_half.any() and size > 1:
             mark = roles.HALF_ENDED(color=style_of(selection, size)["color"], transform=panel.get_xaxis_transform())
-            mark.plot(panel, rounds[half[:1]], [0.03 + 0.05 * place], label="half of the runs terminated")
+            height = 0.03 + 0.05 * place  # share of the panel's height, apart from the marks of other sizes
+            mark.plot(panel, rounds[is_half][:1], [height], label="half of the runs terminated")
     panel.set_xlim(0, rounds[-1] + 0.5)
 
 
 def _draw_table(panel: plot.Axes, data: xr.Dataset, letter: str) -> None:
     labels = []
     for size in data.experts.values:
-        for part in TERMINATIONS[: 1 if size == 1 else 2]:
+        for part in TERMINATIONS[: 1 if size == 1 else 2]:  # one expert has nothing to terminate
             curves = data.sel(experts=size, termination=part)
             place = len(labels)
             labels.append(f"$M$ = {size}" + (",\nwithout" if part == "without" else ""))
-            colour = style_of(data, size)["color"]
-            mean = float(curves.incremental_mean)
-            panel.hlines(
-                place, float(curves.incremental_low), float(curves.incremental_high), color=colour, linewidth=3
-            )
-            panel.plot(mean, place, marker="o", color=colour, markeredgecolor="white", markersize=6)
+            color = style_of(data, size)["color"]
+            low, mean, high = (float(curves[f"incremental_{end}"]) for end in ("low", "mean", "high"))
+            panel.hlines(place, low, high, color=color, linewidth=3)
+            panel.plot(mean, place, marker="o", color=color, markeredgecolor="white", markersize=6)
             roles.PRINTED_MARK.plot(panel, float(curves.printed), place, label="printed in the paper")
             panel.annotate(f"{mean:.3f}", (mean, place), (0, 6), textcoords="offset points", ha="center", fontsize=6.5)
     panel.set_yticks(range(len(labels)), labels)
@@ -124,8 +125,8 @@ def figure(
 ) -> plot.FigureSpec:
     small = preset(preset_name)
     sizes = experts or small.experts
-    names = {expert_cell(size, part == "with") for size, part in itertools.product(sizes, TERMINATIONS)}
-    settings = {cell: overrides for cell, overrides in small.cells().items() if cell in names}
+    cell_names = {expert_cell(size, part == "with") for size, part in itertools.product(sizes, TERMINATIONS)}
+    settings = {cell: overrides for cell, overrides in small.cells().items() if cell in cell_names}
     table = printed(small)
 
     def compute(setup: plot.Setup) -> xr.Dataset:

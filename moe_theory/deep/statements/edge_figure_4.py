@@ -14,7 +14,7 @@ from moe_theory.verification.statement import equality, identity, ordering, rang
 FEW = 5
 ENOUGH = 10
 EXISTING = ("nearest", "fastest")
-SIGMA_0 = 0.1  # in the paper
+SIGMA_0 = 0.1  # the paper's value
 final_error = final("generalization_error")
 LARGEST_VARIANCE = 1 / 64  # mean over the elements of images of norm 1, which have at least 64 elements
 ADAPTIVE_RUN = EDGE_MNIST.at(server_cell(ENOUGH))  # images are the same in all cells
@@ -55,6 +55,7 @@ def variance_excess(run) -> np.ndarray:
     return np.maximum(np.asarray(run.records.total_variance[-1]) - 1.0, 0)
 
 
+# `STATEMENT.ours(id, runs, criterion)(measure)` claims that `measure` meets the criterion.
 FEW_SERVERS = statement("figure-4-too-few", module=__name__)
 HALF_THE_GAINS = ordering(below=gains(ENOUGH, factor=0.5))
 FEW_SERVERS.ours("edge-figure-4.too-few", EDGE_MNIST, HALF_THE_GAINS, labels=EXISTING)(gains(FEW))
@@ -64,7 +65,7 @@ FEW_SERVERS.ours(
 
 GAIN = statement("figure-4-gain", module=__name__)
 GAIN.ours("edge-figure-4.gain", EDGE_MNIST, ordering(below=errors_of(ENOUGH, *EXISTING)), labels=EXISTING)(
-    errors_of(ENOUGH, *["adaptive" for _ in EXISTING])
+    errors_of(ENOUGH, *["adaptive"] * len(EXISTING))
 )
 GAIN.ours("edge-figure-4.chance", EDGE_MNIST, ordering(below=errors_of(ENOUGH, "uniform")), labels=["uniform"])(
     errors_of(ENOUGH, "adaptive")

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from moe_theory.deep import experiments
+from moe_theory.deep.experiments import MOSTLY
 from moe_theory.deep.presets import STRONG, WEAK, expert_cell
 from moe_theory.deep.statements.setting import statement
 from moe_theory.verification import Experiment
@@ -42,15 +43,15 @@ def claim_below(figure: Figure, panel: str, rival: str) -> None:
     metric = METRICS[panel]
     terminated = experiments.of_experts(metric, figure.sizes, terminate=True)
     if rival == "termination":
-        others = experiments.of_experts(metric, figure.sizes, terminate=False)
+        rival_values = experiments.of_experts(metric, figure.sizes, terminate=False)
     else:
-        others = experiments.of_experts(metric, (1,) * len(figure.sizes))
+        rival_values = experiments.of_experts(metric, (1,) * len(figure.sizes))
     STATEMENTS[figure.id].ours(
         f"{figure.id.removesuffix('-transfer')}.{rival}-{panel}",
         figure.experiment,
-        experiments.MOSTLY,
+        MOSTLY,
         labels=experiments.by_size(figure.sizes),
-    )(lambda runs: terminated(runs) < others(runs))
+    )(lambda runs: terminated(runs) < rival_values(runs))
 
 
 for figure in FIGURES:
@@ -76,19 +77,14 @@ AT_STRONG = endless_and_ended(STRONG)
 LABEL = [f"M = {DRIVE_EXPERTS}"]
 
 
-@FIGURE_3.ours("drive.superfluous", AT_STRONG, experiments.MOSTLY, labels=LABEL, hypotheses=["large-gate-steps"])
+@FIGURE_3.ours("drive.superfluous", AT_STRONG, MOSTLY, labels=LABEL, hypotheses=["large-gate-steps"])
 def costs_little(endless, ended) -> np.ndarray:
     return final_error(endless) <= HARMLESS * final_error(ended)
 
 
 @FIGURE_3.ours(
-    "drive.strong",
-    AT_STRONG,
-    experiments.MOSTLY,
-    labels=LABEL,
-    hypotheses=["large-gate-steps"],
-    instead="drive.superfluous",
+    "drive.strong", AT_STRONG, MOSTLY, labels=LABEL, hypotheses=["large-gate-steps"], instead="drive.superfluous"
 )
-@FIGURE_3.ours("drive.weak", AT_WEAK, experiments.MOSTLY, labels=LABEL, hypotheses=["small-gate-steps"])
+@FIGURE_3.ours("drive.weak", AT_WEAK, MOSTLY, labels=LABEL, hypotheses=["small-gate-steps"])
 def costs_a_quarter(endless, ended) -> np.ndarray:
     return final_error(endless) >= NECESSARY * final_error(ended)

@@ -17,7 +17,7 @@ def _median_drive(run) -> float:
 HOLDS = {
     "exploration-ends": lambda dims, run: run.params.num_experts / run.params.learning_rate < run.params.num_rounds,
     "three-types": lambda dims, run: dims.num_classes == 3,
-    "short-delays": lambda dims, run: run.params.max_transfer_delay + run.params.max_execution_delay <= 4,
+    "short-delays": lambda dims, run: run.params.max_transfer_delay + run.params.max_execution_delay <= 4,  # d_u
     "small-gate-steps": lambda dims, run: bool(run.params.terminate) or _median_drive(run) < LOW_DRIVE,
     "large-gate-steps": lambda dims, run: bool(run.params.terminate) or _median_drive(run) > HIGH_DRIVE,
 }
