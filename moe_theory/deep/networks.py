@@ -262,7 +262,7 @@ def resnet(name: str, widths: tuple[int, ...], num_blocks: int, normalization: N
 
     def init(key: Key[Array, ""], shape: tuple[int, int, int], num_outputs: int) -> Weights:
         # In the order in which `apply` uses them: the stem, then each block's two kernels and its shortcut.
-        shapes = [(*_SIDES, shape[2], widths[0])]
+        shapes: list[tuple[int, ...]] = [(*_SIDES, shape[2], widths[0])]
         num_inputs = widths[0]
         for num_channels, stride in zip(channels, strides, strict=True):
             shapes += [(*_SIDES, num_inputs, num_channels), (*_SIDES, num_channels, num_channels)]

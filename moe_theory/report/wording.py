@@ -415,7 +415,8 @@ def error_words(report: Report) -> str:
     verdicts = "the verdict" if len(errors) == 1 else f"any of the {len(errors)} verdicts"
     bound = f"at most {report.error:.4g} (as replicates grow, where an interval is asymptotic)"
     start = f"The probability that {verdicts} is false is {bound}"
-    shares = sorted(f"{share:.3g}" for share in {min(errors), max(errors)} if math.isfinite(share))
+    ends = sorted(share for share in {min(errors), max(errors)} if math.isfinite(share))
+    shares = [f"{share:.3g}" for share in ends]
     if len(errors) > 1 and shares:
         return f"{start}: {' to '.join(shares)} each, each split over its interim analyses."
     return f"{start}, split over its interim analyses."
