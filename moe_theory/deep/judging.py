@@ -33,7 +33,15 @@ FILES = ("results.nc", "summary.json", "verdicts.json", "deep.svg")  # a judgeme
 
 @dataclasses.dataclass(frozen=True)
 class Judgement:
-    """Runs of a preset, and the verdicts on its figure, as `judge` returns them."""
+    """Runs of a preset, and the verdicts on its figure, as `judge` returns them.
+
+    Examples:
+        >>> from moe_theory import deep
+        >>> plan = deep.plan("edge-mnist-small", rounds=2, samples=8, batch=8, epochs=1, test_images=50, replicates=1)
+        >>> judgement = deep.judge(plan)
+        >>> isinstance(judgement, deep.Judgement), len(judgement.verdicts)  # one seed decides nothing
+        (True, 0)
+    """
 
     plan: Plan  # the plan that ran, with the seeds of its last interim analysis
     runs: Runs  # records of every round and seed (T, ..., B), by cell

@@ -105,6 +105,11 @@ class Params(NamedTuple):
 
     Algorithm 1 of `edge` has no auxiliary loss, no termination, and the plain norm. So `deep.edge` ignores
     `balance_weight`, `termination_threshold`, `terminate`, `accumulate_flags` and `locality_power`.
+
+    Examples:
+        >>> from moe_theory import deep
+        >>> deep.Params(num_experts=7).delays.num_experts  # as `edge` calls it
+        7
     """
 
     num_experts: Annotated[Count, PaddedTo("max_experts")] = 4  # M

@@ -1,7 +1,7 @@
 """Distributions of samples on which the true risk of any classifier is exact.
 
-Inputs have |x| <= 1 and labels are -1 or 1. Random labels are fair coins, so every risk is 1/2. Inputs of the teacher
-and of the digits are uniform on a finite population, whose means are exact.
+Inputs have |x| <= 1 and labels are -1 or 1. Random labels are fair coins, so every risk is 1/2. The teacher and the
+digits draw inputs uniformly from a finite population, over which means can be computed exactly.
 """
 
 import functools

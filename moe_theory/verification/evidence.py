@@ -104,7 +104,9 @@ def collect(claim: Claim, runs: Runs, num_replicates: int) -> Samples:
     for field, name, function in criterion.further_samples():
         parts[field] = None if function is None else _broadcast(claim, name, function(runs), target)
     if criterion.is_of_events and not np.all((observed == 0) | (observed == 1)):
-        raise DeclarationError("observe returned values other than True and False, but a probability needs events")
+        raise DeclarationError(
+            "`observe` must return True or False for each run, because the claim is about a probability"
+        )
     return Samples(observed, **parts)
 
 

@@ -305,8 +305,8 @@ def test_a_declaration_with_a_part_missing_or_too_many_is_refused():
 @pytest.mark.parametrize(
     ("kind", "observed", "predicted", "message"),
     [
-        ("probability", events(3) * 0.5, 0.1, "a probability needs events"),
-        ("probability", -events(3), 0.1, "a probability needs events"),
+        ("probability", events(3) * 0.5, 0.1, "must return True or False"),
+        ("probability", -events(3), 0.1, "must return True or False"),
         ("probability", np.full(COUNT, np.nan), 0.1, "not finite"),
         ("probability", events(3), np.nan, "not finite"),
         ("rate", power_law(1.0)[:, :3], 1.0, "4 grid points for 3 components"),

@@ -15,7 +15,7 @@ from moe_theory.runs import Run
 from moe_theory.verification.claim import Selection
 from moe_theory.verification.statement import Criterion, Declared, bound, equality, limit_rate
 
-UNCHANGED = 1e-3  # share of the truths' root mean square that counts as no move in float32
+UNCHANGED = 1e-3  # moves below this share of the truths' root mean square are rounding errors in float32
 HARDLY = 0.9  # share of the error of random tasks that counts as no specialisation
 LEARNED = 1e-4  # share of the truths' mean square below which rounding spoils ratios of squared errors
 MANY = experiments.LIMIT_MANY

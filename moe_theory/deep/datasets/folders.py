@@ -35,7 +35,7 @@ def load_folders(paths: list[Path]) -> DataSet:
 
 
 def load_tiny_imagenet(paths: list[Path]) -> DataSet:
-    """Return the images of the classes in `wnids.txt`. The validation images are for tests."""
+    """Return the images of the classes in `wnids.txt`. Its validation images become the test set."""
     train, validation, names_file = paths
     names = sorted(read_whole(names_file).decode(errors="replace").split())
     training = class_images([train / name / "images" for name in names])

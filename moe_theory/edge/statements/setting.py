@@ -19,8 +19,8 @@ HOLDS = {
     "enough-servers": lambda dims, run: run.params.num_experts in SUFFICIENT.values(),
     "enough-servers-by-figure-3": lambda dims, run: run.params.num_experts >= ENOUGH[0],
     "noisy-samples": lambda dims, run: dims.num_samples >= 2 and run.params.noise_scale > 0,
-    "independent-truths": lambda dims, run: True,  # by `draw_pool`
-    "alike-signals": lambda dims, run: True,  # by `draw_pool`, also for the signals of a cluster
+    "independent-truths": lambda dims, run: True,  # `draw_pool` ensures it
+    "alike-signals": lambda dims, run: True,  # `draw_pool` ensures it, also for the signals of a cluster
     "bounded-signals": lambda dims, run: True,  # except where an intervention removes it
     "independent-types": lambda dims, run: True,
     "small-rate": lambda dims, run: run.params.learning_rate <= 1.01 * run.params.truth_scale**0.5,  # 1 % for rounding

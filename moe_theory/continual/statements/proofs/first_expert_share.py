@@ -14,7 +14,7 @@ Robust: The proof allows any lambda, Gamma, delta, and any N signals with a comm
 
 Objection: The lemma is about one expert fixed beforehand, which is A with probability 1/M only. But the lemma says any
 expert, and its proof bounds the probability that all satisfy it at once. M = Omega(N ln N) sets no limit to M. With
-alpha = o(sigma_0^.75) the first step eta alpha is below lambda, and A stays in reach.
+alpha = o(sigma_0^.75) the first step eta alpha is below lambda, and A can still be chosen.
 
 Caveat: M grows like ln 1/sigma_0 as sigma_0 falls.
 """

@@ -12,7 +12,7 @@ Robust: The proof allows any lambda and Gamma of O(sigma_0^1.25), any delta, any
 common angle below 90 degrees and a common solution.
 
 Objection: M is meant to be fixed. But M = Omega(N ln N) sets no limit to it, and T2 contains M. With orthogonal
-signals, or alpha = o(sigma_0^.75), which is the condition that we add, A stays in reach and gates are fixed soon.
+signals, or alpha = o(sigma_0^.75), which is the condition that we add, A can still be chosen, and gates are fixed soon.
 
 Caveat: M grows like ln 1/sigma_0 as sigma_0 falls.
 """
