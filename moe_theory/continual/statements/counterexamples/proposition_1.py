@@ -26,10 +26,8 @@ def after_exploration(rng: np.random.Generator, scale: float, truths: np.ndarray
         inputs = signal + noise
         outputs = np.einsum("rmd,rd->rm", gates, inputs)
         chosen = np.argmax(outputs + rng.uniform(0, scale**1.25, (RUNS, EXPERTS)), axis=1)  # (1)
-        error, beside = (
-            truths[task] - models[run, chosen],
-            noise * (1 - signal),
-        )  # the signal is an axis, and noise is orthogonal to it
+        error = truths[task] - models[run, chosen]
+        beside = noise * (1 - signal)  # the signal is an axis, and noise is orthogonal to it
         beside /= np.linalg.norm(beside, axis=1, keepdims=True)
         move = signal * error + beside * np.sum(beside * error, axis=1, keepdims=True)  # (5)
         models[run, chosen] += move

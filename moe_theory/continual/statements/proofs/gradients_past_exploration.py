@@ -4,11 +4,11 @@ Let W be the longest ground truth. (a) A gradient is c pi (1[m = m_t] - pi_m) z,
 If |z| <= Z it is at most c Z/4, and two gradients differ by c Z/2 at most. (b) As t > T1 >= M/eta, alpha M f/t <= alpha
 eta. As |dw| <= W + |w|, it remains to show |w| = O(W).
 
-Let s >= 3. A route depends on noise only through the sum. Rotate the columns, the sum first. Given past and route, the
-other s - 2, of span Q, stay Gaussian. So |w'|^2 <= |w|^2 - |Q w|^2 + W^2, E |Q w|^2 = b |w|^2, b = (s - 2)/d. Let exp(a
-W^2) = 1 + b/2 and U_k = exp(a |w|^2) after an expert's k-th arrival, 0 if there is none. By convexity E U_k <= (1 +
-b/2)((1 - b) E U_{k-1} + b) <= 2. A union bound over M T of these gives |w|^2 <= W^2 ln(2 M T/delta)/ln(1 + b/2) up to
-T, with probability 1 - delta.
+If s >= 3, routes depend on the noises' sum only. Rotate the columns, the sum first. Given past and route, the other s -
+2, of span Q, stay Gaussian. So |w'|^2 <= |w|^2 - |Q w|^2 + W^2, E |Q w|^2 = b |w|^2, b = (s - 2)/d. Let exp(a W^2) = 1
++ b/2 and U_k = exp(a |w|^2) after an expert's k-th arrival, 0 if there is none. By convexity E U_k <= (1 + b/2)((1 - b)
+E U_{k-1} + b) <= 2. A union bound over M T of these gives |w|^2 <= W^2 ln(2 M T/delta)/ln(1 + b/2) up to T, with
+probability 1 - delta.
 
 s = 1: spans are N lines. A model is linear in the truths, and at most K W for all orders of tasks, with K of the
 signals alone (Aharoni, Duchet, Wajnryb 1984).

@@ -2,8 +2,8 @@
 
 Claim. At T1 all gates are O(sigma_0). Proof. (a) A step (9) is eta c pi (1[m = m_t] - pi_m) z, z the features' sum, pi
 the softmax of m_t, c = |dw| + alpha M f / t. Let h_m = theta_m'z. (b) The sum S of all |theta_m|^2 changes by -2 eta c
-pi sum_m pi_m (h_{m_t} - h_m). This is at most 2 eta c pi (1 - pi) lambda, because the chosen expert trails by at most
-lambda. It also changes by eta^2 c^2 pi^2 |z|^2 (..), at most eta^2 c^2 |z|^2/8.
+pi sum_m pi_m (h_{m_t} - h_m) <= 2 eta c pi (1 - pi) lambda. The chosen expert trails by at most lambda. It also
+changes by eta^2 c^2 pi^2 |z|^2 (..), at most eta^2 c^2 |z|^2/8.
 
 (c) By Pythagoras |w_t|^2 = |w_{t-1}|^2 - |P w_{t-1}|^2 + |P w_n|^2. So over t rounds and all experts sum |dw|^2 <= 4 t
 W^2, W the longest ground truth, and sum |dw| <= 2 t W, however tasks are routed. (d) T1 - 1 rounds have eta t <= M.
