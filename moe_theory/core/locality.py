@@ -51,7 +51,7 @@ class Locality(NamedTuple):
         True
     """
 
-    # (move, memory, arrival, params) -> the costs (M,), which count for experts that learned a task, and the new memory
+    # (move, memory, arrival, params) -> (costs, new memory). Costs (M,) are ignored for experts that learned nothing
     cost: Callable[[Move, Any, Any, Any], tuple[Float[Array, " M"], PyTree]]
     init: Callable[[Any], PyTree] = no_memory  # (dims) -> the memory before round 1, a PyTree of arrays
 

@@ -15,14 +15,14 @@ from moe_theory.sweep.systems import ClosedForm, Observable, Sweepable, observab
 
 TRANSFERS = {"uniform": delays.uniform, "geometric": delays.geometric, "by_distance": delays.by_distance}
 EXECUTIONS = {"uniform": delays.uniform, "geometric": delays.geometric}
-LOSSES = LOCALITIES | {"printed": None}  # None means (11), without a memory of moves
+LOSSES = LOCALITIES | {"printed": None}  # "printed" is replaced: the paper's own loss, Eq. (11)
 PER_EXPERT = ("expert_index",)  # the axis of experts, where padded ones have zeros
 
 
 class PropositionInputs(NamedTuple):
     """Quantities of a replicate that enter Proposition 4 after a round."""
 
-    centres: theory.Gaps  # gaps of the pool
+    centres: theory.Gaps  # gaps between the pool's centres
     loads: Int[Numbers, " M"]
 
 
@@ -34,9 +34,9 @@ def proposition_inputs(state: State, info: Info) -> PropositionInputs:
 def proposition_4(dims: Dims, params: Params, rounds: Int[np.ndarray, "R 1"], records: PropositionInputs) -> Numbers:
     """Return (22) for the routed tasks, in each recorded round of each replicate."""
     del rounds
-    centres = theory.Gaps(*(np.asarray(gap, np.float64) for gap in records.centres))
+    centre_gaps = theory.Gaps(*(np.asarray(gap, np.float64) for gap in records.centres))
     # Records hold the gaps of the centres, because observables do not get the parameters.
-    gaps = theory._with_spread(centres, dims.num_features, float(params.cluster_spread))
+    gaps = theory._with_spread(centre_gaps, dims.num_features, float(params.cluster_spread))
     ratio = theory.overparameterization_ratio(dims.num_features, dims.num_samples)
     loads = np.moveaxis(np.asarray(records.loads), 1, -1)  # (R, M, B) to (R, B, M)
     return theory.proposition_4(gaps, ratio, loads, loads.sum(axis=-1))

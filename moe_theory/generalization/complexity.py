@@ -33,10 +33,10 @@ Natarajan dimensions d_N of top-k routers:
 2. Routers that equal f_0 at these n_2 points have parameters in an affine space of dimension D - n_2. They still make
    all 2^{n_1} choices at the other n_1 points. Signs {>= 0, < 0} of n_1 affine forms in r parameters number at most
    sum_{i<=r} binom(n_1, i), the cells that n_1 hyperplanes cut, so n_1 <= D - n_2.
-For d >= 2 and 2 <= k <= T routers shatter (T - k + 1) d points. So this bound is exact at k = 2. Let k - 1 experts be
-active in a half-space, and each other expert in a cone inside it. Small changes of the row v_j of a cone's expert
-freely set the log ratios of this expert to those k - 1 at d independent points in the cone, and no gate at points
-elsewhere.
+Let d >= 2 and 2 <= k <= T. Then routers shatter (T - k + 1) d points. So the bound (T - 1) d is exact at k = 2. Let
+k - 1 experts be active in a half-space, and each other expert in a cone inside it. Small changes of the row v_j of a
+cone's expert freely set the log ratios of this expert to those k - 1 at d independent points in the cone, and no gate at
+points elsewhere.
 
 Examples:
     >>> from moe_theory.generalization import complexity
@@ -63,8 +63,8 @@ def constants(num_samples: int) -> float:
     """Return R_m of the two constant functions {+1, -1}: E|S_m| / m for any sample, where S_m is a sum of m fair signs.
 
     One more sign changes |S_t| by 1 where S_t = 0 and by 0 on average elsewhere, so E|S_m| is the sum of P(S_t = 0)
-    over t < m. It is 2n binom(2n, n) / 4^n = (2 / sqrt(pi)) Gamma(n + 1/2) / Gamma(n) with n = ceil(m/2), and R_m about
-    sqrt(2 / (pi m)).
+    over t < m. It is 2n binom(2n, n) / 4^n = (2 / sqrt(pi)) Gamma(n + 1/2) / Gamma(n) with n = ceil(m/2), which is
+    `half`, and R_m about sqrt(2 / (pi m)).
 
     Source: Definition 2. Raises: InvalidValueError unless m is whole and at least 1.
     """
@@ -72,8 +72,8 @@ def constants(num_samples: int) -> float:
     half = math.ceil(num_samples / 2)
     if half < 100:
         gamma_ratio = float(special.gamma(half + 0.5) / special.gamma(half))
-    else:  # where a difference of log Gamma loses digits
-        series = (1, -1 / 8, 1 / 128, 5 / 1024, -21 / 32768, -399 / 262144)  # in powers of 1/n
+    else:  # Gamma would overflow, and a difference of log Gammas loses digits
+        series = (1, -1 / 8, 1 / 128, 5 / 1024, -21 / 32768, -399 / 262144)  # in powers of 1/half
         gamma_ratio = math.sqrt(half) * float(np.polynomial.polynomial.polyval(1 / half, series))
     return 2 / math.sqrt(math.pi) * gamma_ratio / num_samples
 

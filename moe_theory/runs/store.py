@@ -72,15 +72,17 @@ class Store:
 
         Args:
             label: subject of the results. Results with this label under other keys are deleted.
-            extent: length of the results. A longer result from another process is not replaced.
+            extent: length of the results. A longer saved result is not replaced, unless it is damaged.
         """
         with self._using(self.file, "written") as database:
             self._prepare(database)
             database.execute("BEGIN IMMEDIATE")
             try:
+                if label is not None:
+                    places = ", ".join("?" * len(results))
+                    delete = f"DELETE FROM results WHERE label = ? AND key NOT IN ({places})"
+                    database.execute(delete, (label, *results))
                 for key, data in results.items():
-                    if label is not None:
-                        database.execute("DELETE FROM results WHERE label = ? AND key != ?", (label, key))
                     statement = _REPLACE if key in self.damaged else _INSERT
                     database.execute(statement, (key, label, extent, _digest(key, data), data))
                 database.execute("COMMIT")

@@ -23,7 +23,7 @@ class Archive:
         self.keys = Keys()
         self.found: set[str] = set()  # keys of samples that were in the store
         self.written: set[str] = set()  # keys of new or extended samples
-        self.damaged: dict[str, str] = {}  # by file, why its samples cannot be used
+        self.damaged: dict[str, str] = {}  # by key, why samples cannot be used
 
     def load(self, claim: Claim, reading: ReadingLike, seed: int) -> tuple[Samples, list[str]] | None:
         key = self.keys.of(claim, reading, seed)
@@ -80,11 +80,12 @@ def _values_behind_samples(claim: Claim, reading: ReadingLike) -> Any:
     criterion = claim.criterion
     criterion_functions = [function for _, _, function in criterion.further_samples()]
     functions = [claim.observe, *criterion_functions, claim.labels, claim.hypotheses]
-    shape = (criterion.abscissa, criterion.is_of_slopes, criterion.is_of_events, claim.function is None)
+    kind = (criterion.abscissa, criterion.is_of_slopes, criterion.is_of_events, claim.function is None)
     experiment = claim.experiment
     fields = "num_rounds record_every keeps_state width lengths is_double observe start dims".split()
     run = [getattr(experiment, field) for field in fields]
     systems = {name: experiment.system_of(name) for name in experiment.cells}
     params = {name: reading.params(**overrides) for name, overrides in experiment.cells.items()}
     sampling = (SequentialTest.extend, collect_sample, compute_chunk, chunk_of)
-    return functions, shape, sampling, run, experiment.measured and experiment.measured.make, systems, params
+    measure = experiment.measured and experiment.measured.make
+    return functions, kind, sampling, run, measure, systems, params

@@ -1,6 +1,7 @@
 """A user's algorithm in place of a paper's, tested by the same claims on the same runs.
 
-A claim does not apply if its runs start from states of the paper's algorithm, are measured, or lack a part of it.
+A claim does not apply if its runs start from states of the paper's algorithm, are not simulated, or lack a part of
+that algorithm.
 """
 
 import dataclasses
@@ -17,7 +18,7 @@ from moe_theory.verification.statement import declared
 from moe_theory.verification.verdict import Role, Statement
 
 Parts = Mapping[str, Any]  # parts such as a router, by their names in the paper's `system`
-REMOVING = {Role.INTERVENTION, Role.SUSPECT, Role.COMPETITOR}  # roles of claims without a part of the algorithm
+REMOVING = {Role.INTERVENTION, Role.SUSPECT, Role.COMPETITOR}  # roles of claims whose runs lack a part of the algorithm
 WAY_OUT = "Write FILE:NAME, where the file sets NAME = dict(router=...), or another part of a paper's `system`."
 
 
@@ -28,7 +29,7 @@ class Variant(NamedTuple):
 
 
 def variant_of(system: str | Parts) -> Variant:
-    if not isinstance(system, str):
+    if not isinstance(system, str):  # the place stands for a file in the printed commands
         return Variant(place="FILE:NAME", name="+".join(system), parts=_checked("system", system))
     if not is_place(system):
         raise InvalidValueError(f"--system {system} does not name parts. {WAY_OUT}")
@@ -82,7 +83,7 @@ def with_own_parts(claim: Claim, variant: Variant) -> Experiment:
 
 
 def without_texts(statement: Statement) -> Statement:
-    """Return the statement without its texts and proofs, which are about the printed algorithm."""
+    """Return the statement without its texts, proofs and free parameters, which are about the printed algorithm."""
     texts = ("why", "instance", "corrected", "corrected_formula", "note", "witness", "amendment")
     proofs = ("disproof", "proof", "derivation")
     return dataclasses.replace(statement, **dict.fromkeys(texts, ""), **dict.fromkeys(proofs), free=[])

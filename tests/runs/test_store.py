@@ -49,6 +49,14 @@ def test_arrays_come_back_with_their_types():
         np.testing.assert_array_equal(read[name], array, strict=True)
 
 
+def test_put_with_a_label_keeps_its_own_results_only(folder):
+    store = Store(folder)
+    store.put({"old": b"1"}, label="one")
+    store.put({"other": b"2"}, label="two")
+    store.put({"a": b"3", "b": b"4"}, label="one")
+    assert store.keys() == {*RESULTS, "other", "a", "b"}
+
+
 def test_a_damaged_row_is_named_until_it_is_written_again(folder):
     harm(folder, FIRST)
     store = Store(folder)

@@ -8,7 +8,7 @@ from moe_theory.edge.experiments import BY_SCALE, MARGIN, misrouted_share
 from moe_theory.edge.statements.setting import statement
 from moe_theory.verification.statement import identity, limit_probability, limit_rate
 
-VANISHING = limit_rate(at_least=0.4, margin=0.2)  # a share that falls slower than sigma_0^0.2 counts as staying
+VANISHING = limit_rate(at_least=0.4, margin=0.2)  # a share that falls slower than sigma_0^(0.4 - 0.2) stays
 
 
 def probabilities_of(run) -> tuple[np.ndarray, np.ndarray]:
@@ -27,7 +27,7 @@ def gap_in_a_set(run) -> np.ndarray:
     probabilities, is_own = probabilities_of(run)
     highest = np.max(np.where(is_own, probabilities, -np.inf), axis=0)
     lowest = np.min(np.where(is_own, probabilities, np.inf), axis=0)
-    return np.maximum(highest - lowest, 0).max(axis=0)  # -inf where a set is empty
+    return np.maximum(highest - lowest, 0).max(axis=0)  # 0 where a set is empty
 
 
 OTHER_SET = statement("proposition-2-other-set", module=__name__)
@@ -41,11 +41,11 @@ SETS_APART = limit_rate(at_most=0.5, margin=MARGIN)
 def gap_between_sets(run) -> np.ndarray:
     probabilities, is_own = probabilities_of(run)
     gaps = []  # how far the highest probability inside a set is above the lowest outside, and the reverse
-    for is_above in (is_own, ~is_own):
-        highest = np.max(np.where(is_above, probabilities, -np.inf), axis=0)
-        lowest = np.min(np.where(is_above, np.inf, probabilities), axis=0)
+    for is_upper_side in (is_own, ~is_own):
+        highest = np.max(np.where(is_upper_side, probabilities, -np.inf), axis=0)
+        lowest = np.min(np.where(is_upper_side, np.inf, probabilities), axis=0)
         gaps.append(highest - lowest)
-    return np.maximum(np.maximum(*gaps), 0).max(axis=0)  # -inf where a set is empty
+    return np.maximum(np.maximum(*gaps), 0).max(axis=0)  # 0 where a set is empty
 
 
 EQUATION_30 = statement("equation-30", module=__name__)

@@ -1,11 +1,10 @@
 """Statements on Algorithm 1 with a baseline, and the claims that test them.
 
 The first four are theorems of `docs/pages/derivations/repaired.md`. They assume noiseless orthogonal signals of one
-length and a softmax of 1/M. The time to settle is measured.
+length and a softmax that gives every expert 1/M. The time to settle is measured.
 """
 
 import functools
-import itertools
 
 import numpy as np
 
@@ -24,7 +23,7 @@ FREE = (experiments.FREE_SCALE, experiments.FREE_TASKS, experiments.FREE_FEATURE
 HOLDS = {
     "orthogonal-signals": lambda dims, run: (run.params.signal_law == ORTHOGONAL) & (run.params.noise_scale == 0),
     "unit-strengths": lambda dims, run: (run.params.min_strength == 1) & (run.params.max_strength == 1),
-    "one-update": lambda dims, run: True,  # all settled runs use the fit `whole_truth`
+    "one-update": lambda dims, run: True,  # `experiments.settling` fits models by `whole_truth`
 }
 statement = functools.partial(declare, holds=HOLDS)
 
@@ -35,9 +34,9 @@ CONSERVATION = statement(
 
 @CONSERVATION.charitable("conservation.sums", TRADING, limit_rate(at_least=1))
 def off_the_sum(run):
-    last_moves = run.records.lasts
-    step_size = run.params.learning_rate * run.records.square / last_moves.shape[1]
-    expected = -step_size[:, None] * (last_moves - last_moves.mean(axis=1, keepdims=True))
+    last_costs = run.records.lasts
+    step_size = run.params.learning_rate * run.records.square / last_costs.shape[1]
+    expected = -step_size[:, None] * (last_costs - last_costs.mean(axis=1, keepdims=True))
     distances = abs(run.records.sums - expected) / (step_size[:, None] * run.params.truth_scale)
     return distances[-1].max(axis=0)
 
@@ -46,7 +45,7 @@ ABSORPTION = statement("absorption", module=__name__, free=FREE)
 
 
 @ABSORPTION.charitable("absorption.moves", SETTLED, probability(at_most=0.01))
-def moves_again(run):
+def moves_again_or_never_settles(run):
     return (run.state.moved > SMALL) | (run.state.settled == 0)
 
 
@@ -66,9 +65,9 @@ def off_the_decay(run):
     end = run.rounds[-1]
     state = run.state
     # F_t and G_t are means over t - 1 and t rounds. The sums behind these means do not grow once a run is settled.
-    forgetting = run.records.forgetting[-1] * (end - 1) - state.forgetting * (state.settled - 1)
-    error = run.records.generalization_error[-1] * end - state.generalization_error * state.settled
-    growth = np.maximum(abs(forgetting), abs(error)) / (end * float(run.params.truth_scale) ** 2)
+    forgetting_growth = run.records.forgetting[-1] * (end - 1) - state.forgetting * (state.settled - 1)
+    error_growth = run.records.generalization_error[-1] * end - state.generalization_error * state.settled
+    growth = np.maximum(abs(forgetting_growth), abs(error_growth)) / (end * float(run.params.truth_scale) ** 2)
     return np.where(state.settled > 0, growth, 0)
 
 
@@ -96,9 +95,9 @@ TIME_OF_EXPERTS.charitable("settling-experts.most", OVER_EXPERTS, rate(at_most=2
 TIME_OF_EXPERTS.charitable("settling-experts.least", OVER_EXPERTS, rate(at_least=1.5))(settling_time)
 
 ERROR = statement("less-error", module=__name__, free=(Size("num_tasks", low=2, high=5), experiments.FREE_LAW))
-PAIRS = [
-    experiments.cell_name(variant, scale) for variant, scale in itertools.product(experiments.VARIANTS, PRINTED_SCALES)
-]
+REPAIRED, PRINTED = experiments.VARIANTS
+REPAIRED_CELLS = [experiments.cell_name(REPAIRED, scale) for scale in PRINTED_SCALES]
+PRINTED_CELLS = [experiments.cell_name(PRINTED, scale) for scale in PRINTED_SCALES]
 
 
 def printed_error(*runs):
@@ -107,9 +106,9 @@ def printed_error(*runs):
 
 @ERROR.charitable(
     "less-error.end",
-    experiments.BESIDE_PRINTED.together(*PAIRS),
+    experiments.BESIDE_PRINTED.together(*REPAIRED_CELLS, *PRINTED_CELLS),
     ordering(below=printed_error),
     labels=[f"sigma_0 = {scale:g}" for scale in PRINTED_SCALES],
 )
-def error_against_baseline(*runs):
+def repaired_error(*runs):
     return np.stack([relative_error(run) for run in runs[: len(PRINTED_SCALES)]])
