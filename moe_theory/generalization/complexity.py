@@ -33,10 +33,10 @@ Natarajan dimensions d_N of top-k routers:
 2. Routers that equal f_0 at these n_2 points have parameters in an affine space of dimension D - n_2. They still make
    all 2^{n_1} choices at the other n_1 points. Signs {>= 0, < 0} of n_1 affine forms in r parameters number at most
    sum_{i<=r} binom(n_1, i), the cells that n_1 hyperplanes cut, so n_1 <= D - n_2.
-Let d >= 2 and 2 <= k <= T. Then routers shatter (T - k + 1) d points. So the bound (T - 1) d is exact at k = 2. Let
-k - 1 experts be active in a half-space, and each other expert in a cone inside it. Small changes of the row v_j of a
-cone's expert freely set the log ratios of this expert to those k - 1 at d independent points in the cone, and no gate at
-points elsewhere.
+Let d >= 2 and 2 <= k <= T. Then routers shatter (T - k + 1) d points. So the bound (T - 1) d is exact at k = 2. Let k
+- 1 experts be active in a half-space, and each other expert in a cone inside it. Small changes of the row v_j of a
+cone's expert freely set the log ratios of this expert to those k - 1 at d independent points in the cone, and no gate
+at points elsewhere.
 
 Examples:
     >>> from moe_theory.generalization import complexity
