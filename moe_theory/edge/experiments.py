@@ -158,6 +158,15 @@ MORE_SERVERS = dataclasses.replace(
     replicates=8192,
     tier="limit",
 )
+# Strengths sqrt(2) double the gate drive of strength 1.
+STRONGER_SIGNALS = dataclasses.replace(
+    MORE_SERVERS,
+    name="figure-3-stronger-signals",
+    cells={
+        name: {**cell, "min_strength": math.sqrt(2), "max_strength": math.sqrt(2)}
+        for name, cell in MORE_SERVERS.cells.items()
+    },
+)
 BY_ENOUGH = ADAPTIVE.over("num_experts", *ENOUGH)
 BY_EXPLORED = ADAPTIVE.over("num_experts", *PAST_EXPLORATION)
 

@@ -55,11 +55,21 @@ def error_at_end(run) -> np.ndarray:
     return final_error(run)
 
 
-@statement("figure-3-more-servers", module=__name__).figure(
+MORE_SERVERS = statement("figure-3-more-servers", module=__name__)
+BELOW_MORE = ordering(below=lambda fewer, more: final_error(more))
+
+
+@MORE_SERVERS.ours(
+    "figure-3.more-servers-stronger-signals",
+    experiments.STRONGER_SIGNALS.together("M = 50", "M = 70"),
+    BELOW_MORE,
+    labels=["M = 50 against M = 70"],
+)
+@MORE_SERVERS.figure(
     "figure-3.more-servers-are-slower",
     experiments.MORE_SERVERS.together("M = 50", "M = 70"),
-    ordering(below=lambda fewer, more: final_error(more)),
-    labels=["M = 70"],  # compared with M = 50
+    BELOW_MORE,
+    labels=["M = 50 against M = 70"],
 )
 def error_of_fewer(fewer, more) -> np.ndarray:
     return final_error(fewer)
