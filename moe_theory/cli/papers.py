@@ -97,8 +97,9 @@ def _parameter(place: str, parameter: inspect.Parameter, hint: Any) -> click.Par
     if parameter.kind is parameter.POSITIONAL_ONLY:
         return click.Argument([parameter.name], type=_TYPES.get(kind), required=is_required, metavar=option.metavar)
     option_class = Listed if kind in _ITEMS else click.Option
+    names = option.names or (f"--{parameter.name.replace('_', '-')}",)
     return option_class(
-        [*option.names_of(parameter.name), parameter.name],
+        [*names, parameter.name],
         type=(_TYPES | _ITEMS).get(kind),
         is_flag=kind is bool,
         default=option.default if is_required or parameter.default is None else parameter.default,

@@ -69,8 +69,10 @@ def _run(specification: Path, folder: Path, dask: str | None, part: str | None, 
     except KeyboardInterrupt:
         stop_at_once(f"interrupted. Finished chunks are saved in {folder}, and the same command resumes from them")
     show_line = Markup(f"results: {code(f'moe-theory sweep show {shell_path(folder)}')}")
-    lines = [*damaged_lines(outcome.counts.damaged), sweeps.closing_line(outcome.counts)]
-    show_document(sweeps.document(results, [*lines, results_line, show_line]))
+    counts = outcome.counts
+    chunks_line = f"{counts.num_chunks:,} chunks: {counts.computed:,} computed, {counts.present:,} reused"
+    lines = [*damaged_lines(counts.damaged), chunks_line, results_line, show_line]
+    show_document(sweeps.document(results, lines))
 
 
 def _write_results(results: "Results", path: Path) -> str:

@@ -36,13 +36,11 @@ END_SECONDS = 2.0  # seconds of a budget that are reserved for writing verdicts
 LARGEST_SHARE = 0.25  # of a budget that is reserved for both
 FIRST_REPLICATES = 512  # replicate limit of a first look, which is `verify` without arguments
 _UNITS = {"s": 1, "m": 60, "h": 3600}
-_JSON = (
-    "the content of verdicts.json: schema, summary (verdicts by status), command, seed, error, versions and verdicts. "
-    "With --system schema, system, command, seed, error, differ, statements (each with differs, printed, own and "
-    "does_not_apply) and files."
-)
 
-_reading_option = click.option(
+
+@click.command(epilog=examples("moe-theory verify continual.lemma-4 --reading unit-signal"))
+@click.argument("patterns", nargs=-1, metavar="[CLAIM]...")
+@click.option(
     "--reading",
     "--readings",
     "readings",
@@ -51,26 +49,19 @@ _reading_option = click.option(
     help="A reading, 'all', or 'quick' for one reading per paper. Repeat the option, or separate readings by commas.",
     show_default="each paper's defaults",
 )
-_replicates_option = click.option(
+@set_option("each reading's own choices, such as signal_scale=5")
+@click.option(
     "--replicates",
     type=int,
     help="Replicate limit of every experiment.",
     show_default="each experiment's own, or none with --budget",
 )
-_budget_option = click.option(
+@click.option(
     "--budget",
     callback=lambda context, option, text: None if text is None else seconds_of(text),
     metavar="TIME",
     help="Time limit, such as 90s, 10m or 1h. Claims that are then undecided stay INCONCLUSIVE.",
 )
-
-
-@click.command(epilog=examples("moe-theory verify continual.lemma-4 --reading unit-signal"))
-@click.argument("patterns", nargs=-1, metavar="[CLAIM]...")
-@_reading_option
-@set_option("each reading's own choices, such as signal_scale=5")
-@_replicates_option
-@_budget_option
 @seed_option
 @click.option(
     "--error",
@@ -84,7 +75,11 @@ _budget_option = click.option(
     "Folder for pages, verdicts and samples.", default_words=f"{LAST_RUN}, or {OWN_RUN} for --system, without pages"
 )
 @cluster_option("Take samples")
-@json_option(_JSON)
+@json_option(
+    "the content of verdicts.json: schema, summary (verdicts by status), command, seed, error, versions and verdicts. "
+    "With --system schema, system, command, seed, error, differ, statements (each with differs, printed, own and "
+    "does_not_apply) and files."
+)
 def verify(out: Path | None, dask: str | None, **asked: Any) -> None:
     """Test claims by Monte Carlo simulation.
 
@@ -179,7 +174,7 @@ def _judge(
     request: "Request", out: Path, *, dask: str | None, has_page: bool
 ) -> tuple["Report", list[Path], list[str]]:
     """Return the report, the paths of its files, and lines about the samples."""
-    from moe_theory.report import pages, verdicts
+    from moe_theory.report import pages
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs
     from moe_theory.runs.files import prepare_folder
@@ -221,4 +216,6 @@ def _judge(
         exit_now = stop_at_once if has_abandoned() else stop  # abandoned calls may run on
         exit_now("interrupted. The samples so far are saved, and the same command resumes from them")
     paths = pages.write_report(report, folder, pages.NUMBERS) if has_page else pages.write_numbers(report, folder)
-    return report, paths, [*damaged_lines(archive.damaged), verdicts.samples_line(archive.written, archive.found)]
+    num_reused = len(archive.found - archive.written)
+    samples_line = f"samples: {len(archive.written):,} computed, {num_reused:,} reused"
+    return report, paths, [*damaged_lines(archive.damaged), samples_line]

@@ -22,9 +22,6 @@ class Option(NamedTuple):
     default: float | str | None = None  # default that help shows if the parameter's own default is None
     default_words: str = ""  # the default in words, if it is not a value
 
-    def names_of(self, parameter: str) -> tuple[str, ...]:
-        return self.names or (f"--{parameter.replace('_', '-')}",)
-
 
 class Terminal(NamedTuple):
     """A parameter through which a command reports while it works. It is not an option.

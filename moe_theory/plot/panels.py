@@ -26,10 +26,9 @@ def row(
     sharey: bool = False,
     **settings: Any,
 ) -> Sequence["Axes"]:
-    """Return panels side by side. In a narrow figure they are stacked and the figure grows.
+    """Return a panel for each title, side by side. In a narrow figure they are stacked and the figure grows.
 
     Args:
-        titles: one title per panel.
         ylabel: the label of the first panel of each row.
         settings: arguments of `Axes.set` for each panel.
     """
@@ -75,16 +74,11 @@ def note(panel: "Axes", words: str, at: tuple[Any, Any], shift: tuple[float, flo
     panel.annotate(words, at, shift, textcoords="offset points", **(sides | style))
 
 
-def name_values(
-    axis: "Axis", values: Iterable[Any], places: Iterable[Any] | None = None, *, minor: bool = False
-) -> None:
-    """Label ticks with these values in full, at the values or at `places`."""
+def name_values(axis: "Axis", values: Iterable[Any]) -> None:
+    """Set ticks at these values, and label them with the values in full."""
     ticks = list(values)
-    if places is None:
-        places = ticks
-    axis.set_ticks(list(places), labels=[f"{value:g}" for value in ticks])
-    if not minor:
-        axis.minorticks_off()
+    axis.set_ticks(ticks, labels=[f"{value:g}" for value in ticks])
+    axis.minorticks_off()
 
 
 def legend(canvas: "FigureBase", ncols: int, **layout: Any) -> None:

@@ -83,9 +83,6 @@ class FigureSpec:
     dims: Any = None  # static sizes, if experts can be chosen
     claims: tuple[str, ...] = ()  # globs over the ids of related claims
 
-    def takes(self, option: str) -> bool:  # "rounds" or "experts"
-        return getattr(self, option) not in (None, ())
-
     def compute(self, setup: Setup) -> "xr.Dataset":
         """Return the figure's data with provenance in attributes. Raises: InvalidValueError."""
         data = self.data(setup)
@@ -111,12 +108,7 @@ class FigureSpec:
         rounds: int | None = None,
         experts: Sequence[int] | None = None,
     ) -> Setup:
-        """Return the input of `compute`.
-
-        Args:
-            rounds: number of rounds, by default the figure's own number.
-            experts: numbers of experts, by default the figure's own numbers.
-        """
+        """Return the input of `compute`, by default with the figure's own rounds and numbers of experts."""
         check_replicates(replicates)
         root_key(seed)  # refuses impossible seeds
         command = f"moe-theory figures {self.paper} {self.name} {adjusted(reading).options}"

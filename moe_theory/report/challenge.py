@@ -29,11 +29,14 @@ def clause(search: Challenge) -> str:
     if restoring is None:
         return "No condition of two inequalities was found under which it holds."
     nearest = restoring.nearest
-    margins = f"{abs(nearest.violation):.2g}"
+    distance = f"{abs(nearest.violation):.2g}"
+    margins = f"{distance} margins"
+    if distance == "1":
+        margins = "1 margin"
     side = "outside" if nearest.violation > 0 else "inside"
     return (
         f"For {restoring.words} no counterexample was found in {restoring.settings} settings. The closest is "
-        f"{placed(nearest.setting)}, {margins} margin{'s' * (margins != '1')} {side} the allowed range."
+        f"{placed(nearest.setting)}, {margins} {side} the allowed range."
     )
 
 

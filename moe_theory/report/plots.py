@@ -141,7 +141,7 @@ def _planned(
     for spec in specs:
         count = replicates or spec.replicates
         for option, value in options.items():
-            if value is not None and not spec.takes(option):
+            if value is not None and getattr(spec, option) in (None, ()):  # the figure allows no choice
                 raise InvalidValueError(f"the figure {paper} {spec.name} sets its {option} itself. Leave {option} out.")
         planned.append((spec, spec.setup(chosen_reading, count, seed, rounds=rounds, experts=experts)))
     return planned

@@ -14,7 +14,6 @@ from moe_theory.plot.markdown import paragraphs, table, table_width
 from moe_theory.report import numbers
 from moe_theory.sweep.grid import GridAxis
 from moe_theory.sweep.results import MOMENTS, Results
-from moe_theory.sweep.runner import ChunkCounts
 from moe_theory.sweep.systems import ClosedForm
 from moe_theory.verification.region import is_log
 
@@ -176,7 +175,3 @@ def _last_means(results: Results, place: int) -> dict[str, tuple[float, float]]:
         return dict.fromkeys(scalars(results), (np.nan, np.nan))
     columns = [MOMENTS.index("mean"), MOMENTS.index("standard_error")]
     return {name: tuple(statistics[name][-1, columns]) for name in scalars(results)}
-
-
-def closing_line(counts: ChunkCounts) -> str:
-    return f"{counts.num_chunks:,} chunks: {counts.computed:,} computed, {counts.present:,} reused"

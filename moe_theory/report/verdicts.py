@@ -2,7 +2,7 @@
 
 import dataclasses
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -213,7 +213,3 @@ def failing_premises(statements: Sequence[Statement]) -> dict[str, tuple[str, ..
 
 def _complete(judgements: Sequence[Judged]) -> list[Judged]:
     return [judgement for judgement in judgements if not judgement.missing and judgement.by_reading]
-
-
-def samples_line(computed: Set[str], read: Set[str]) -> str:
-    return f"samples: {len(computed):,} computed, {len(read - computed):,} reused"

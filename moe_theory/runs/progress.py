@@ -85,10 +85,9 @@ class Meter(Progress):
 
 @contextlib.contextmanager
 def terminal_progress(console: Console, *, is_timed: bool = True) -> Iterator[Progress]:
-    """Yield a progress bar on `console`, which prints a line every ten seconds if it is not a terminal.
+    """Yield a progress bar on `console`. If this is not a terminal, it prints a line every ten seconds.
 
-    Args:
-        is_timed: whether all work is known, so that the bar can show the finished share and the time left.
+    If `is_timed`, all work is known, and the bar shows the finished share and the time left.
 
     Examples:
         >>> from rich.console import Console

@@ -87,14 +87,7 @@ class Runner:
         return bool(self._queues or self._pending)
 
     def add(self, job: Any, tasks: Iterator[Task], work: int, what: str, rank: tuple[int, ...] = ()) -> None:
-        """Add the tasks of a job.
-
-        Args:
-            job: returned with its results.
-            tasks: read when workers need them.
-            work: replicate-rounds of all tasks.
-            what: name in the progress display.
-        """
+        """Add a job's tasks, which have together `work` replicate-rounds and are read when workers need them."""
         self.progress.add_work(work)
         self._queues.append(_Queue(rank, job, what, tasks))
         self._queues.sort(key=lambda queue: queue.rank)

@@ -39,11 +39,7 @@ class Store:
     """
 
     def __init__(self, folder: str | os.PathLike[str], part: str = "") -> None:
-        """Set up the store without opening a file.
-
-        Args:
-            part: suffix of the file that this process writes, such as "-3-of-8".
-        """
+        """Set up the store without opening a file. This process's file has the suffix `part`, such as "-3-of-8"."""
         self.folder: Path = local(folder)
         self.file: Path = self.folder / f"results{part}.sqlite"
         self.damaged: dict[str, str] = {}  # reasons why results could not be read, by key

@@ -259,15 +259,10 @@ def blank_verdict(
     seed: int,
     error: float,
     module: str | None = None,
-    options: str | None = None,
+    options: str | None = None,  # options of the command that select the reading, by default its name
     also: Sequence[str] = (),
 ) -> Verdict:
-    """Return an empty verdict at this error.
-
-    Args:
-        options: options that select the reading in a command, by default its name.
-        also: further readings with the same parameters.
-    """
+    """Return an empty verdict at this error. `also` has further readings with the same parameters."""
     options = options or f"--reading {reading}"
     precision = "JAX_ENABLE_X64=1 " if is_x64() else ""
     command = f"{precision}moe-theory verify {claim.id} {options} --seed {seed} --error {error!r}"

@@ -103,11 +103,7 @@ def carry_out(
     on_verdict: OnVerdict = lambda verdict: None,
     command: str = "",
 ) -> Report:
-    """Test the claims of a request in interim analyses.
-
-    Args:
-        pool: remote workers, which are closed at the end. The default is threads of this process.
-    """
+    """Test the claims of a request by threads of this process, or by a pool, which is closed at the end."""
     statements = bearing(request.claims)
     require_proofs(statements)
     if request.own is not None:

@@ -144,7 +144,9 @@ class Declared(Statement):
             exact: whether the claim has no randomness, as for algebra, enumeration or a constructed instance.
         Raises: DeclarationError for an unknown role, a missing sentence, an incomplete declaration, or a taken id.
         """
-        claim_role = _role_named(role, id)
+        if role not in list(Role):
+            raise DeclarationError(f"claim {id}: role={role!r} must be one of {', '.join(Role)}.")
+        claim_role = Role(role)
         selection = runs if isinstance(runs, Selection) else Selection(runs, None)
         free = self._free_of(selection, claim_role)
         texts = self._claim_texts(self._full_id(id), says, formula, where)
@@ -168,7 +170,11 @@ class Declared(Statement):
                 free=free,
                 cells=selection.cells,
             )
-            return self._register_claim(claim_role, claim, function)
+            register(claim)
+            self.roles[claim.id] = claim_role
+            if hasattr(function, "__dict__"):  # built-in functions lack it
+                setattr(function, CLAIMED, True)
+            return function
 
         return declare
 
@@ -181,13 +187,6 @@ class Declared(Statement):
     competitor = functools.partialmethod(claim, role=Role.COMPETITOR)
     replacement = functools.partialmethod(claim, role=Role.CORRECTED)
     ours = functools.partialmethod(claim, role=Role.OURS)
-
-    def _register_claim(self, role: Role, claim: Claim, function: F) -> F:
-        register(claim)
-        self.roles[claim.id] = role
-        if hasattr(function, "__dict__"):  # built-in functions lack it
-            setattr(function, CLAIMED, True)
-        return function
 
     def _claim_texts(self, id: str, says: str | None, formula: str, where: str) -> ClaimTexts:
         if says is not None:
@@ -261,9 +260,13 @@ def statement(
         True
     """
     holds = holds or {}
-    words = _texts_of(id, module, texts)
-    if not texts.get("claim"):  # the texts are in a file
+    if texts.get("claim"):
+        words = given_texts(id, texts)
+    elif module:  # the texts are in a file
+        words = statement_texts(module, id)
         hypotheses = (*paper_texts(module).all, *words.hypotheses, *hypotheses)
+    else:
+        raise DeclarationError(f"statement {shortened(id)}: give claim=..., or module=__name__ if a file has texts.")
     home = paper_of(module)  # the paper whose folder has the module, or None
     owner = words.paper or home
     if owner is None:
@@ -283,14 +286,6 @@ def statement(
         axes=(free,) if isinstance(free, FreeAxis) else tuple(free or ()),
         shared_axes=tuple(shared_free) if free is None else (),
     )._register()
-
-
-def _texts_of(id: str, module: str, texts: Mapping[str, Any]) -> StatementTexts:
-    if texts.get("claim"):
-        return given_texts(id, texts)
-    if not module:
-        raise DeclarationError(f"statement {shortened(id)}: give claim=..., or module=__name__ if a file has texts.")
-    return statement_texts(module, id)
 
 
 def _hypothesis(hypothesis: str | Hypothesis, module: str, holds: Mapping[str, Holds]) -> Hypothesis:
@@ -325,12 +320,6 @@ def alike(run: Run, numbers: Any) -> np.ndarray:
     """Return a number or components (V,) repeated for every replicate, (B,) or (V, B)."""
     numbers = np.asarray(numbers, np.float64)
     return np.broadcast_to(numbers[..., None], (*numbers.shape, len(run.replicates)))
-
-
-def _role_named(role: str, id: str) -> Role:
-    if role not in list(Role):
-        raise DeclarationError(f"claim {id}: role={role!r} must be one of {', '.join(Role)}.")
-    return Role(role)
 
 
 def _ranges_of(criterion: Criterion, function: Callable[..., Any]) -> dict[str, Range]:
