@@ -93,7 +93,7 @@ def on_data() -> dict[str, dict[str, Verdict]]:
     """Verdicts on each claim that was judged on several data, under the first reading, by claim and data."""
     verdicts: dict[str, dict[str, Verdict]] = {}
     paths = itertools.chain.from_iterable(paper_folder(name).glob("recorded-*.json") for name in all_papers())
-    others = itertools.chain.from_iterable(recorded.kept_at(path).whole() for path in sorted(paths))
+    others = itertools.chain.from_iterable(recorded.record_at(path).whole() for path in sorted(paths))
     for verdict in (*VERDICTS, *others):
         verdicts.setdefault(verdict.claim, {}).setdefault(verdict.data, verdict)
     return {id: by_data for id, by_data in verdicts.items() if len(by_data) > 1}

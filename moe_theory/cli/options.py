@@ -66,7 +66,7 @@ system_option: Decorator = click.option(
 
 
 def cluster_option(action: str) -> Decorator:
-    """Return --dask, the address of a cluster that does `action`. Dask's configuration gives certificates."""
+    """Return --dask, the address of a cluster for an `action`, such as "Take samples"."""
     words = (
         f"{action} on a Dask cluster. Give a scheduler's address such as tcp://host:8786, or local:N for N processes. "
         "Anyone who controls the scheduler can run any code here and on its workers."

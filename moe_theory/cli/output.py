@@ -125,7 +125,7 @@ def stop_at_once(reason: str) -> NoReturn:
 
 @contextlib.contextmanager
 def stoppable() -> Iterator[Callable[[], bool]]:
-    """Let SIGTERM, which batch systems send first, end a run like Ctrl-C. Yields a function: whether a signal came."""
+    """Let SIGTERM end a run like Ctrl-C, for batch systems. Yields a function that tells whether a signal came."""
     received: list[int] = []
 
     def interrupt(number: int, _: Any) -> NoReturn:

@@ -110,8 +110,7 @@ def critical_at(num_experts: int, ratio: float, dims: Any, move: float) -> float
 def draw(data: xr.Dataset, canvas: Any, kinds: Mapping[str, str], axis: str, compared: str, chance: float) -> list[Any]:
     """Draw a map for each kind of run, and for the kind `compared` a panel over numbers of experts.
 
-    Args:
-        chance: the share of own arrivals under task-independent routing.
+    The panel has a line at `chance`, the share of own arrivals under task-independent routing.
     """
     letter = chr(ord("a") + len(kinds))
     last_title = rf"({letter}) at $\kappa/\lambda$ = {FAR:g}"

@@ -76,10 +76,9 @@ def log_edges(centres: Float[ArrayLike, " R"]) -> Float[np.ndarray, " R+1"]:
 def log_axis_cells(
     settings: Mapping[str, Any], system: System, observe: Observe, num_rounds: int, also: Iterable[int] = ()
 ) -> list[Cell]:
-    """Return cells with the names of `settings` (name -> params).
+    """Return a cell for each name and parameters in `settings`, which also records some further rounds.
 
-    Args:
-        also: further rounds to record. For a round between two strides, the last round before it is recorded.
+    For a further round between two strides, the last round before it is recorded.
     """
     rounds = recorded_rounds(num_rounds, STRIDE)
     dense = np.flatnonzero(rounds <= DENSE_ROUNDS)

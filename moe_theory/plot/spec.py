@@ -14,7 +14,7 @@ from moe_theory.core.random import root_key
 from moe_theory.core.system import check_replicates, check_run
 from moe_theory.runs import Cell, Progress, Run, quiet, run_cells
 from moe_theory.verification.claim import ReadingLike
-from moe_theory.verification.settings import adjusted, asked_of
+from moe_theory.verification.settings import adjusted, name_and_settings
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -48,7 +48,7 @@ class Setup:
 
     def require_settings_used(self) -> None:
         always_overridden = set.intersection(*self.overrides) if self.overrides else set()
-        _, user_settings = asked_of(self.reading)
+        _, user_settings = name_and_settings(self.reading)
         for name in user_settings:
             if name in always_overridden:
                 alternative = "experts" if name == "num_experts" and self.experts else "another parameter"

@@ -51,10 +51,11 @@ def of_paper(name: str) -> Report:
     if name not in records:
         raise DamagedError(f"{name} has no published results. Run `moe-theory verify {name}`, which writes a report.")
     ids = set().union(*(statement.roles for statement in statements))
-    reports = [as_report(records[paper], statements) for paper in papers if paper in records]
-    for report in reports:
-        # In place, because reports are frozen.
-        report.verdicts[:] = [verdict for verdict in report.verdicts if verdict.paper == name or verdict.claim in ids]
+    reports = []
+    for record in [records[paper] for paper in papers if paper in records]:
+        report = as_report(record, statements)
+        verdicts = [verdict for verdict in report.verdicts if verdict.paper == name or verdict.claim in ids]
+        reports.append(dataclasses.replace(report, verdicts=verdicts))
     return merged(reports, [report.command for report in reports])
 
 

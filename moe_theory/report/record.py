@@ -20,7 +20,7 @@ from moe_theory.verification.catalog import NAME as INDEX
 from moe_theory.verification.catalog import answered, index_text, statements
 from moe_theory.verification.challenged import Challenge
 from moe_theory.verification.proofs import require_proofs
-from moe_theory.verification.recorded import Recorded, kept_at, written
+from moe_theory.verification.recorded import Recorded, record_at, written
 from moe_theory.verification.registry import select_claims
 from moe_theory.verification.verdict import Report
 
@@ -44,7 +44,7 @@ def documented(records: Sequence[PaperRecord]) -> Document:
 def write(record: PaperRecord) -> None:
     """Write the file with one entry per line. Raises: OutputError. DamagedError for another paper's file."""
     if record.path.name != recorded.SEARCHES and record.path.is_file():  # a file of searches does not name its paper
-        paper = kept_at(record.path).paper
+        paper = record_at(record.path).paper
         if paper != record.paper:
             raise DamagedError(
                 f"{record.path} is the record of {paper}, so the record of {record.paper} cannot be written there. "
@@ -62,12 +62,12 @@ def write_indexes(papers: Iterable[str]) -> None:
 
 
 def of_papers(folders: Sequence[Path]) -> list[PaperRecord]:
-    """Return the records of all papers with runs in these folders, each made by `own`."""
+    """Return the records of all papers with runs in these folders, each made by `updated_record`."""
     by_paper: dict[str, list[Path]] = {}
     for folder in folders:
         papers = [verdict.paper for verdict in read_printed([folder]).verdicts]
-        by_paper.setdefault(min(papers, default=""), []).append(folder)  # `own` refuses none and several papers
-    return [paper_record(own(*folders_of_paper)) for folders_of_paper in by_paper.values()]
+        by_paper.setdefault(min(papers, default=""), []).append(folder)  # `updated_record` refuses "" and several
+    return [paper_record(updated_record(*folders_of_paper)) for folders_of_paper in by_paper.values()]
 
 
 def paper_record(run: Recorded, name: str = recorded.NAME) -> PaperRecord:
@@ -94,7 +94,7 @@ def of_searches(folders: Sequence[Path]) -> list[PaperRecord]:
     return records
 
 
-def own(*folders: Path) -> Recorded:
+def updated_record(*folders: Path) -> Recorded:
     """Return a paper's record, including the runs in these folders.
 
     The record has verdicts on every claim under each reading. Verdicts in the folders replace recorded ones. All runs
@@ -133,7 +133,8 @@ def own(*folders: Path) -> Recorded:
     if before is None or combined is report:
         return _run(combined, paper, report.error, seconds)
     shares = {verdict.command: verdict.error for verdict in combined.verdicts}  # one share, also for several readings
-    error = max(before.error, float(f"{sum(share for share in shares.values() if share > 0):.4g}"))
+    sum_of_shares = sum(share for share in shares.values() if share > 0)
+    error = max(before.error, float(f"{sum_of_shares:.4g}"))
     total_seconds = None if before.seconds is None else before.seconds + seconds
     run = _run(combined, paper, error, total_seconds)
     if run.verdicts == before.verdicts:

@@ -259,8 +259,8 @@ def chunk_of(cell: Cell, index: int, num_replicates: int, width: int = BLOCK_WID
 
 
 def compute_chunk(chunk: Chunk, seed: int) -> Outcome:
-    with chunk.cell.precision():
-        cell = chunk.cell
+    cell = chunk.cell
+    with cell.precision():
         root = root_key(seed)
         state = None if cell.start is None else cell.start(root, chunk.replicates, cell.params)
         keys = replicate_keys(root, jnp.asarray(chunk.replicates, jnp.uint32))

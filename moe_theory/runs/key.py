@@ -68,7 +68,7 @@ class Digests:
 
     def __init__(self) -> None:
         self._modules = Modules()
-        self._names: dict[int, tuple[bytes, Any]] = {}  # digest and object, which so stays alive, by the object's id
+        self._names: dict[int, tuple[bytes, Any]] = {}  # by `id`, an object's digest and the object, which stays alive
 
     def of(self, *objects: Any) -> str:
         self._names = {}  # names from other calls may belong to cycles

@@ -23,7 +23,7 @@ def pool_of(executor: Executor | None = None, dask: str | None = None, devices: 
     arguments = {"executor": executor, "dask": dask, "devices": devices}
     names = [name for name, value in arguments.items() if value is not None]
     if len(names) > 1:
-        raise InvalidValueError(f"{' and '.join(names)} exclude one another. Give only one of them.")
+        raise InvalidValueError(f"{' and '.join(names)} cannot be combined. Give only one of them.")
     if executor is not None:
         return executor_pool(executor)
     if dask is not None:

@@ -41,11 +41,11 @@ class WorkerPool:
 
 
 class DeviceExecutor(ThreadPoolExecutor):
-    """Threads on this machine's devices, in the submitter's precision."""
+    """Threads on this machine's devices. A call has the precision of the thread that submits it."""
 
     def __init__(self, num_workers: int) -> None:
         self._thread_numbers = itertools.count()
-        self._thread = threading.local()  # with the thread's device, or None for the default
+        self._thread = threading.local()  # its `device` is that of the thread, or None for the default
         super().__init__(num_workers, "moe-theory", initializer=self._take_device)
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Future[Any]:

@@ -59,7 +59,7 @@ class Keys:
 
     def __init__(self) -> None:
         self._digests = Digests()
-        # By the ids of claim and reading. Values contain both objects, so that no other object has their ids.
+        # By the `id` of claim and reading. Values contain both objects, so that no other object gets the same `id`.
         self._codes: dict[tuple[int, int], tuple[str, Any]] = {}
 
     def of(self, claim: Claim, reading: ReadingLike, seed: int) -> str:

@@ -1,7 +1,7 @@
 """Statements and claims of the installed papers, read from files without an import of papers or JAX.
 
-A statement combines its texts in TOML with the paper's `index.json`, which has roles, kinds, free parameters, and a
-digest of the paper's Python files. If the index is outdated or the paper is imported, statements come from the modules.
+A statement has texts in TOML. The paper's `index.json` adds roles, kinds and free parameters, and has a digest of the
+paper's Python files. If the index is outdated or the paper is imported, statements come from the modules.
 """
 
 import dataclasses
@@ -24,7 +24,7 @@ from moe_theory.verification.texts import claim_words, paper_texts, plain_statem
 from moe_theory.verification.verdict import FreeQuantity, Role, Statement
 
 NAME = "index.json"  # in the paper's folder
-OVERVIEW = "overview"  # names the figure of all papers, like a paper
+OVERVIEW = "overview"  # stands for a paper's name where the figure shows all papers
 OVERVIEW_TITLE = "Theorem over empirics, with statuses"
 SCHEMA = "moe-theory/index/1"
 
@@ -52,8 +52,8 @@ def statements(pattern: str = "*") -> Listing[Statement]:
     """Return the statements whose names match a pattern, by paper.
 
     Args:
-        pattern: a name such as "continual.lemma-8", which may be a start of several cases or omit the paper, or a glob
-            over names. Or the paper's own "Lemma 11" or "continual.Lemma 11", a paper's name, or a claim's id.
+        pattern: a name such as "continual.lemma-8", a glob over names, a paper's name, or a claim's id. A name may omit
+            the paper or words after a hyphen, and may be the paper's own, as in "Lemma 11" or "continual.Lemma 11".
     Raises: UnknownNameError if nothing matches. DeclarationError or DamagedError for an unreadable text or index.
 
     Examples:
@@ -73,7 +73,7 @@ def statements(pattern: str = "*") -> Listing[Statement]:
 
 
 def matching(pattern: str, every: Sequence[Statement]) -> list[Statement]:
-    """Return the statements that match a pattern, which may omit the paper, as in `statements`."""
+    """Return the statements that match a pattern, as in `statements`."""
     papers = dict.fromkeys(statement.paper for statement in every)
     if pattern in papers:
         return [statement for statement in every if statement.paper == pattern]
@@ -98,7 +98,7 @@ def answers_for(paper: str) -> Sequence[str]:
 
 
 def statements_of(paper: str) -> list[Statement]:
-    """Return the statements of a paper, first its own and then those that other packages declare."""
+    """Return a paper's statements. Those that other packages declare come last."""
     declaring_papers = [paper, *(name for name in ordered_names() if paper in answers_for(name))]
     declared_statements = itertools.chain.from_iterable(catalog_of(name).statements for name in declaring_papers)
     own_statements = [statement for statement in declared_statements if statement.paper == paper]
@@ -235,7 +235,7 @@ def _matching_with_paper(pattern: str, every: Sequence[Statement]) -> list[State
     if matches:
         return matches
     for statement in every:
-        # The pattern is the start of a part of `where`. "Lemma 8, Eq. (32)" matches "lemma 8" and "Eq. (32)".
+        # The pattern begins a part of `where`. For example, "lemma 8" and "Eq. (32)" match "Lemma 8, Eq. (32)".
         printed = re.escape(pattern.removeprefix(f"{statement.paper}."))
         if re.search(rf"(?:^|, )(?=\w){printed}(?!\w)", statement.where, re.IGNORECASE):
             matches.append(statement)

@@ -1,10 +1,10 @@
 """Search of free parameters for a counterexample, or for settings where a false statement is true.
 
 The search tries the recorded setting first, then the ends of each axis, and then points that fill the region. The best
-settings receive more replicates, and the search also tries their neighbours. A flip is an opposite verdict of `verify`
-on a fresh seed, at its share of the error. The setting of a flip is moved towards the recorded one, axis by axis, and
-tested once more. Halving finds its border. The search then fits a clause of one or two inequalities that exclude the
-flips, and searches inside it. A search without flips proves nothing.
+settings receive more replicates, and the search also tries their neighbours. A flip is a setting with the opposite
+verdict of `verify` on a fresh seed. Each such test has a share of the error. The setting of a flip is moved towards the
+recorded one, axis by axis, and tested once more. Repeated halving locates its border. The search then fits a clause of
+one or two inequalities that exclude the flips, and searches inside it. A search without flips proves nothing.
 """
 
 import dataclasses
@@ -240,7 +240,7 @@ class RegionSearch:
         return "rescue"
 
     def gain(self, violation: float) -> float:
-        """Return how far a setting is beyond the border of a flip, in margins."""
+        """Return by how many margins a setting is beyond the border of a flip."""
         if self.sought == "break":
             return violation
         return -violation
@@ -304,7 +304,7 @@ class RegionSearch:
         )
 
     def find_flips(self) -> list[Flip]:
-        # Axes that change array shapes are first, because later settings use only compiled shapes.
+        # Axes that change array shapes come first, because later settings use only compiled shapes.
         for axis in sorted(self.axes, key=lambda axis: not self._is_built(axis)):
             points = [self._point({axis: end}) for end in axis.ends]
             ends = [point for point in points if point != RECORDED]

@@ -31,7 +31,7 @@ class Flip:
 
     setting: Values
     verdicts: list[Verdict]  # first under the reading of the search, then under others
-    borders: dict[str, list[Any]]  # by axis, the last value without the flip and the first with it that were found
+    borders: dict[str, list[Any]]  # by axis, the last found value without the flip, and the first with it
 
     @property
     def command(self) -> str:
@@ -83,7 +83,7 @@ class Challenge(Shown):
     nearest: Looked  # the setting closest to a flip, except flips
     settings: Count  # tried settings that satisfy the hypotheses
     inadmissible: Count  # settings that violate a hypothesis or that the system refuses
-    shapes: Count  # number of array shapes that were compiled for them
+    shapes: Count  # array shapes that were compiled for the tried settings
     idle: list[str]  # axes whose ends do not change the violation
     seconds: Finite
     seed: Count

@@ -72,21 +72,18 @@ class Experiment(Shown):
         return id(self)
 
     def __fingerprint__(self) -> Any:
-        """Return what the keys of samples depend on, including the code that selects cells."""
+        """Return the values that the keys of samples depend on, including the code that selects cells."""
         selecting = (Experiment.cells_under, Experiment.over, Experiment.at, Experiment.together)
         return {**vars(self), "of": None, "length_of": None}, *selecting
 
     def row(self) -> dict[str, Any]:
-        """Return a row of a table."""
         cells = ", ".join(self.cells)
         return {"experiment": self.name, "rounds": self.num_rounds, "replicates": self.replicates, "cells": cells}
 
     def system_of(self, cell: str) -> System:
-        """Return the system that a cell runs."""
         return self.systems.get(cell, self.system)
 
     def cells_under(self, reading: ReadingLike) -> list[Cell]:
-        """Return the cells with their parameters."""
         params = {name: reading.params(**overrides) for name, overrides in self.cells.items()}
         fields = ("record_every", "observe", "start", "keeps_state", "is_double", "dims")
         shared = {field: getattr(self, field) for field in fields}
@@ -158,11 +155,11 @@ class Experiment(Shown):
         return Selection(self, cells, labels=cells, abscissa=abscissa)
 
     def at(self, cell: str) -> "Selection":
-        """Return one cell, for a claim that labels its components. Raises: DeclarationError if there is none."""
+        """Return one cell, for a claim that labels its components. Raises: DeclarationError if it does not exist."""
         return Selection(self, (cell,))
 
     def together(self, *cells: str) -> "Selection":
-        """Return cells whose runs are all arguments of one call. Raises: DeclarationError if a cell does not exist."""
+        """Return cells whose runs are arguments of a single call. Raises: DeclarationError if one does not exist."""
         return Selection(self, cells, is_joint=True)
 
 
@@ -236,7 +233,7 @@ class Selection:
         return evaluate
 
     def bind(self, criterion: Criterion) -> Criterion:
-        """Return the criterion after making its value, scale and trivial functions of all runs."""
+        """Return the criterion with its value, scale and trivial bound as functions of all runs."""
         values = {name: getattr(criterion, name) for name in ("value", "scale", "trivial")}
         functions = {name: self.evaluator(value) for name, value in values.items() if value is not None}
         abscissa = self.abscissa if criterion.is_over_grid else None
@@ -288,11 +285,9 @@ class Claim(Shown):
 
     @property
     def margin(self) -> float:
-        """The margin of its test."""
         return self.criterion.margin
 
     def row(self) -> dict[str, Any]:
-        """Return a row of a table."""
         return {"claim": self.id, "where": self.where, "kind": self.kind, "statement": self.statement}
 
     def __post_init__(self) -> None:

@@ -100,7 +100,7 @@ class Criterion:
             yield f"abscissa={list(grid)} must be at least two different positive numbers."
 
     def further_samples(self) -> list[tuple[str, str, Callable[..., Any] | None]]:
-        """Return fields of samples beside `observed`, each with its name in messages and a function of the runs."""
+        """Return each field of samples beside `observed`, its name in messages, and its function of the runs."""
         return [
             ("predicted", "predict", self.value),
             ("scale", "scale", self.scale),
@@ -216,7 +216,7 @@ class Identity(Criterion):
     def decide(self, samples: Compared, error: float) -> Decision:
         """Decide. The interval is from 0 to the largest error.
 
-        The smallest discrepancy is the frequency of violations at which one appears with probability 1 - `error`.
+        The smallest discrepancy is the frequency at which a violation appears with probability 1 - `error`.
         """
         largest, _ = self._measured(samples)
         worst = int(np.argmax(largest))
@@ -412,17 +412,17 @@ class Rate(Criterion):
         return decision._replace(worst=len(beyond) - 1)
 
     def _trend(self, measured: Float[np.ndarray, " C"], decision: Decision) -> Trend | None:
-        """Return the change of the slope before the end of the grid, which only a limit has."""
+        """Return the change of the slope before the end of the grid. Only a limit has one."""
 
 
 class LimitRate(_Limit, Rate):
     """Test that a quantity is O(), Omega() or Theta() of a power of x, with any constant, in a limit.
 
-    In the limit the slope of log means over log x is at_most, at_least or equal to the exponent. The columns are the
-    bending, whose exponent is 0, and the slope over the last decade. The bending is the difference of that slope from
-    the slope over the decade before. The claim is SUPPORTED if the slope is within the margin and provably bends by at
-    most the margin towards the other side. It is REFUTED if the slope is beyond the margin and provably bends back by
-    at most the margin. If the slope may still bend towards the other decision, the claim stays open.
+    In the limit the slope of log means over log x is at_most, at_least or equal to the exponent. Arrays have a column
+    for the bending, whose exponent is 0, and one for the slope over the last decade. The bending is the slope over the
+    last decade minus the slope over the decade before. The claim is SUPPORTED if the slope is within the margin and
+    provably bends by at most the margin towards the other side. It is REFUTED if the slope is beyond the margin and
+    provably bends back by at most the margin. Otherwise the claim stays open.
     """
 
     kind = "limit_rate"

@@ -1,4 +1,4 @@
-"""Evidence, the samples of claims from an experiment's runs."""
+"""Samples of claims from an experiment's runs."""
 
 import contextlib
 import functools
@@ -53,12 +53,12 @@ def collect_sample(
 
 
 def is_of_study(failure: BaseException) -> bool:
-    """Return whether a failure ends only the study's claims, as an ERROR, and not the verification."""
+    """Return whether a failure gives only the study's claims an ERROR, and does not end the verification."""
     return not isinstance(failure, MoeTheoryError) or isinstance(failure, DeclarationError)
 
 
 class _ReadRuns(Mapping[str, Run]):
-    """Runs by name. The mapping records which are read, and shows only the parameters of `random` ones."""
+    """Runs by name. The mapping records which runs are read. Of `random` runs it shows only the parameters."""
 
     def __init__(self, runs: Runs, random: Set[str] = frozenset()) -> None:
         self._runs = runs

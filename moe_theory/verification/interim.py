@@ -1,6 +1,6 @@
 """Interim analyses, with their sample sizes and errors, and the sequential test of a claim.
 
-The number of replicates doubles. Analysis k of a verdict with error a has the error a/(k (k + 1)), in sum at most a.
+The number of replicates doubles. Analysis k of a verdict with error a has error a/(k (k + 1)). The sum is at most a.
 """
 
 import dataclasses

@@ -203,7 +203,7 @@ def judge_limit_probability(
     """Test that the probability of an event tends to 0 (at_most) or to 1 along the grid.
 
     The failure probability must tend to 0. The claim is SUPPORTED if this probability is at most the margin at the end.
-    It must also fall over the last two decades or stay within the margin there, and nowhere be provably lower there
+    It must also fall over the last two decades, or stay within the margin there. Nowhere there may it be provably lower
     than at the end. The claim is REFUTED if the probability is above the margin at the end, and falls over the last two
     decades with an exponent below `SLOWEST_FALL` or not at all. Other cases stay open. Intervals are simultaneous.
 

@@ -51,7 +51,7 @@ class Recorded:
 def read() -> dict[str, Recorded]:
     """Return recorded verdicts by paper. Raises: DamagedError."""
     paths = {name: file_of(name) for name in ordered_names()}
-    runs = {name: kept_at(path) for name, path in paths.items() if path.is_file()}
+    runs = {name: record_at(path) for name, path in paths.items() if path.is_file()}
     return {name: run for name, run in runs.items() if run.paper == name}  # a copied file may have another paper's run
 
 
@@ -59,7 +59,7 @@ def file_of(paper: str, name: str = NAME) -> Path:
     return paper_folder(paper) / name
 
 
-def kept_at(path: Path) -> Recorded:
+def record_at(path: Path) -> Recorded:
     """Return the record in a file. Raises: DamagedError for a damaged file or another schema."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))

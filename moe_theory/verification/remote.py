@@ -18,7 +18,7 @@ from moe_theory.runs.workers import WorkerPool
 from moe_theory.verification import registry
 from moe_theory.verification.archive import Keys
 from moe_theory.verification.request import Study
-from moe_theory.verification.settings import AdjustedReading, Group, asked_of, set_to
+from moe_theory.verification.settings import AdjustedReading, Group, name_and_settings, set_to
 
 
 class ChunkTask(NamedTuple):
@@ -67,7 +67,7 @@ def remote_pool(
 
 
 def remote_calls(study: Study) -> Callable[[Chunk], Call]:
-    reading, settings = asked_of(study.reading)
+    reading, settings = name_and_settings(study.reading)
     inputs = (study.claims[0].id, reading, tuple(settings.items()), study.seed, is_x64())  # first fields of a task
     _, key = _group_of(*inputs)
     return lambda chunk: functools.partial(

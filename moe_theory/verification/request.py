@@ -43,7 +43,7 @@ class Study:
     random: frozenset[str]  # cells with random numbers, which an exact claim must not read
     seed: int
     looks: tuple[int, ...]  # largest numbers of replicates at the interim analyses
-    least_replicates: int  # fewer do not support an identity, because more cost it no error
+    least_replicates: int  # fewer do not support an identity, because further replicates cost no error
 
     @property
     def name(self) -> str:
@@ -152,7 +152,7 @@ def _apply_variant(
 
 
 def _recorded_competitor(claim: Claim, printed: str, reading: str) -> Verdict | None:
-    """Return the published verdict under a printed reading, if the claim is already about another algorithm."""
+    """Return the published verdict under the printed reading, if the claim itself is about another algorithm."""
     statements = [statement for statement in bearing([claim.id]) if statement.roles[claim.id] is Role.COMPETITOR]
     if not statements:
         return None
@@ -232,7 +232,7 @@ def resolve(
 
 
 def _new_questions(groups: Sequence[Group], cells: Sequence[Sequence[Cell]]) -> list[list[tuple[Claim, list[str]]]]:
-    """Return for each group the claims that are new at its parameters, each with later readings that repeat them."""
+    """Return for each group the claims that are new at its parameters, and for each claim the later equal readings."""
     questions: list[list[tuple[Claim, list[str]]]] = []
     readings: dict[Any, list[str]] = {}
     for (experiment, reading, claims), group_cells in zip(groups, cells, strict=True):

@@ -76,7 +76,7 @@ def adjusted(reading: ReadingLike) -> AdjustedReading:
     return AdjustedReading(reading, {})
 
 
-def asked_of(reading: ReadingLike) -> tuple[str, dict[str, Any]]:
+def name_and_settings(reading: ReadingLike) -> tuple[str, dict[str, Any]]:
     """Return the name of the paper's reading and the values that are set in addition, by name."""
     set_reading = adjusted(reading)
     axes = {**set_reading.built, **set_reading.free}
@@ -85,7 +85,7 @@ def asked_of(reading: ReadingLike) -> tuple[str, dict[str, Any]]:
 
 
 def set_to(group: Group, settings: Mapping[str, Any]) -> list[Group]:
-    """Return the group with settings, which are numbers or texts. It is divided if its claims' statements differ."""
+    """Return the group with settings, which are numbers or texts, and divided by its claims' free parameters."""
     experiment, reading, claims = group
     by_axes: dict[tuple[FreeAxis, ...], list[Claim]] = {}  # by the free parameters among the settings
     for claim in claims:

@@ -178,7 +178,7 @@ def find(
 
 
 def _with_disproof(statement: Statement, finding: Finding | None) -> Finding | None:
-    """Return the finding after a disproof, if there is one. It decides what claims leave open or support."""
+    """Return the finding, which a disproof changes if the claims leave the statement open or support it."""
     if not statement.disproof:
         return finding
     if finding is None:
@@ -268,7 +268,7 @@ def _cause(statement: Statement, verdicts: Mapping[str, Verdict]) -> Cause:
 
 
 def _finding_from(status: StatementStatus, verdicts: Sequence[Verdict], quantifier: Callable[..., bool]) -> Finding:
-    """Return the finding of these verdicts. It is exact if all of them are, or any, by the quantifier."""
+    """Return the finding of these verdicts. It is exact if all or any of them are, as the `quantifier` says."""
     is_exact = quantifier(
         verdict.is_computed or (verdict.status is Status.REFUTED and verdict.kind in _INSTANCES) for verdict in verdicts
     )

@@ -70,7 +70,7 @@ def with_own_parts(claim: Claim, variant: Variant) -> Experiment:
     experiment = claim.experiment
     roles = {declaration.roles[claim.id] for declaration in declared() if claim.id in declaration.roles}
     if roles and roles <= REMOVING:
-        role = min(roles)  # one of them, the same in every call
+        role = min(roles)  # the same in every call
         raise DeclarationError(f"as {role} it removes a part of the printed algorithm")
     if claim.is_computed:
         raise DeclarationError("it is computed without runs")

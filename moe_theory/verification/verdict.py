@@ -96,7 +96,7 @@ class Look(JsonRecord):
 
     replicates: Count
     at: str  # the component that decides, or is closest to the opposite decision
-    estimate: Number  # observed - predicted there
+    estimate: Number  # observed - predicted at this component
     low: Number
     high: Number
     error: Number
@@ -202,12 +202,10 @@ class Verdict(Shown, JsonRecord):
 
     @property
     def setting(self) -> str:
-        """The verdict's settings, in words."""
         return " and ".join(self.settings)
 
     @property
     def record(self) -> dict[str, Any]:
-        """The verdict's fields in a record."""
         fields = self.to_json()
         return {name: fields[name] for name in FIELDS if name not in self.LATER or fields[name]}
 

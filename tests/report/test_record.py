@@ -49,13 +49,13 @@ def records(tmp_path, monkeypatch) -> Iterator[Path]:
 @pytest.fixture
 def whole(tmp_path) -> recorded.Recorded:
     """The record of a paper, of a whole run."""
-    kept = record.own(folder_of(tmp_path, *[verdict(each.id) for each in CLAIMS[::-1]], name="whole"))
+    kept = record.updated_record(folder_of(tmp_path, *[verdict(each.id) for each in CLAIMS[::-1]], name="whole"))
     record.write(record.paper_record(kept))
     return kept
 
 
 def test_a_run_with_holes_is_not_recorded(tmp_path):
-    refusal(DamagedError, record.own, folder_of(tmp_path, verdict(CLAIMS[0].id)))
+    refusal(DamagedError, record.updated_record, folder_of(tmp_path, verdict(CLAIMS[0].id)))
 
 
 def test_a_whole_run_is_recorded_as_it_was_but_for_its_place(whole, tmp_path):
@@ -64,7 +64,7 @@ def test_a_whole_run_is_recorded_as_it_was_but_for_its_place(whole, tmp_path):
     text = recorded.written(whole)
     assert json.loads(text)["schema"] == recorded.SCHEMA
     (tmp_path / "recorded.json").write_text(text)
-    assert recorded.kept_at(tmp_path / "recorded.json") == whole
+    assert recorded.record_at(tmp_path / "recorded.json") == whole
 
 
 def test_runs_of_parts_of_a_paper_are_recorded_together(tmp_path):
@@ -77,13 +77,13 @@ def test_runs_of_parts_of_a_paper_are_recorded_together(tmp_path):
 def test_a_statement_is_recorded_alone_and_no_other_number_moves(tmp_path, whole):
     """Guards a statement's life: adding or changing one re-runs it and nothing else."""
     changed = folder_of(tmp_path, verdict(CLAIMS[1].id, Status.REFUTED, replicates=16), finished="2027")
-    kept = record.own(changed)
+    kept = record.updated_record(changed)
     assert kept.verdicts[1]["status"] == "REFUTED"
     assert [kept.verdicts[0], *kept.verdicts[2:]] == [whole.verdicts[0], *whole.verdicts[2:]]
     assert (kept.error, kept.finished) == (0.01, "2027")
     record.write(record.paper_record(kept))
     assert recorded.read()["deep"] == kept
-    assert record.own(changed) == kept  # what is recorded already changes nothing
+    assert record.updated_record(changed) == kept  # what is recorded already changes nothing
 
 
 def test_the_command_writes_what_it_says(tmp_path, records, whole, capsys):
@@ -91,14 +91,14 @@ def test_the_command_writes_what_it_says(tmp_path, records, whole, capsys):
     run = folder_of(tmp_path, verdict(CLAIMS[1].id, Status.REFUTED))
     cli.main(["record", str(run)])
     assert capsys.readouterr().out == f"{file}: {len(CLAIMS)} verdicts\n"
-    assert recorded.kept_at(file).verdicts[1]["status"] == "REFUTED"
+    assert recorded.record_at(file).verdicts[1]["status"] == "REFUTED"
     cli.main(["record", str(run), "--json"])
     (told,) = json.loads(capsys.readouterr().out)
     assert (told["path"], told["paper"], told["verdicts"]) == (str(file), "deep", len(CLAIMS))
 
 
 def test_the_error_of_a_record_is_at_least_that_of_its_verdicts(tmp_path, whole):
-    assert record.own(folder_of(tmp_path, verdict(CLAIMS[1].id, error=0.5))).error > 0.5
+    assert record.updated_record(folder_of(tmp_path, verdict(CLAIMS[1].id, error=0.5))).error > 0.5
 
 
 def test_what_cannot_stand_beside_the_record_is_refused(tmp_path, whole):
@@ -109,7 +109,7 @@ def test_what_cannot_stand_beside_the_record_is_refused(tmp_path, whole):
         ("holes", {"reading": "skewed"}, {"readings": {"deep.skewed": "most"}}),
     ):
         run = folder_of(tmp_path, dataclasses.replace(verdict(CLAIMS[0].id), **about), name=name, **changes)
-        refusal(DamagedError, record.own, run)
+        refusal(DamagedError, record.updated_record, run)
 
 
 def test_a_proof_that_fails_is_not_recorded(tmp_path, monkeypatch):
@@ -117,7 +117,7 @@ def test_a_proof_that_fails_is_not_recorded(tmp_path, monkeypatch):
     monkeypatch.setattr(record, "answered", lambda paper: [Statement("x", paper, "", "", proof=proof)])
     run = folder_of(tmp_path, *[verdict(each.id) for each in CLAIMS])
     monkeypatch.setattr(proofs, "source_of", lambda path: "print(1)")
-    refusal(DeclarationError, record.own, run)
+    refusal(DeclarationError, record.updated_record, run)
 
 
 def test_runs_on_other_data_are_kept_beside_the_record(tmp_path):

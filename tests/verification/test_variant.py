@@ -118,7 +118,7 @@ def test_a_competitor_stays_as_recorded():
 def test_it_enters_no_record_and_no_status(own, tmp_path):
     folder = tmp_path / "run"
     mt.verify("continual.lemma-4", **QUICK, system=f"{own}:worse").report(folder)
-    for read in (record.own, lambda where: standing(folder=where)):
+    for read in (record.updated_record, lambda where: standing(folder=where)):
         assert "your own algorithm worse" in str(refusal(DamagedError, read, folder))
     assert pages.read_reports([folder]).own_system == "worse"
     mt.verify("continual.lemma-4", **QUICK).report(tmp_path / "printed")
