@@ -25,7 +25,7 @@ from moe_theory.report import bibliography, rendering, sweeps, wording
 from moe_theory.report import pages as reports
 from moe_theory.report.cards import LABELS, label
 from moe_theory.verification import challenged, explore, recorded, registry
-from moe_theory.verification.catalog import answered, statements
+from moe_theory.verification.catalog import own_or_tested_statements, statements
 from moe_theory.verification.status import StatementStatus, judged
 from moe_theory.verification.verdict import Status, Verdict
 
@@ -69,7 +69,7 @@ def paper_page(name: str) -> str:
     """A paper's statements in its order, each with its card and its claims."""
     left = [claim.id for claim in CLAIMS.values() if claim.paper == name]
     cards = []
-    for statement in answered(name):
+    for statement in own_or_tested_statements(name):
         judgement = judged(statement, VERDICTS)
         prefix = [statement.paper] if statement.paper != name else []
         claims = [id for id in statement.roles if id in left]

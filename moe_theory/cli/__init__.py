@@ -92,7 +92,8 @@ class _App(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         width = max(map(len, commands()))
         with formatter.section("Commands"):
-            formatter.write_dl([(f"{name:{width}}", _summary(name, limit=200).rstrip(".")) for name in commands()])
+            summaries = {name: _summary(name, limit=200).rstrip(".") for name in commands()}
+            formatter.write_dl([(f"{name:{width}}", summary) for name, summary in summaries.items()])
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Exit codes"):

@@ -48,7 +48,8 @@ def new(kind: str, name: str, out: Path | None) -> None:
 
 
 def template(name: str) -> dict[str, str]:
-    files = sorted(resources.files("moe_theory.cli").joinpath("template").iterdir(), key=lambda file: file.name)
+    folder = resources.files("moe_theory.cli").joinpath("template")
+    files = sorted(folder.iterdir(), key=lambda file: file.name)
     texts = {file.name: file.read_text(encoding="utf-8") for file in files if file.is_file()}
     texts[MODULE] = texts.pop(f"{TEMPLATE}.py")
     texts[f"{TEMPLATE}/statements.toml"] = texts.pop("statements.toml")

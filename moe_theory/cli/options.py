@@ -92,4 +92,6 @@ def json_option(document: str) -> Decorator:
 
 
 def examples(*commands: str) -> str:
-    return "\n".join(["\b", f"{plural(len(commands), 'Example')}:", *(f"  {command}" for command in commands)])
+    heading = f"{plural(len(commands), 'Example')}:"
+    lines = [f"  {command}" for command in commands]
+    return "\n".join(["\b", heading, *lines])  # after \b, Click does not wrap lines

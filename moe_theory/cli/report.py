@@ -52,6 +52,7 @@ def report(folders: tuple[Path, ...], paper: str | None, cite: bool, out: Path |
         return
     folder = prepare_folder(out or default_folder, pages.OWN_NAMES)
     paths = pages.write_report(merged, folder)
-    counts = (f"statements: {label_counts(judged_statements(merged))}", f"claims: {summary(merged.verdicts)}")
-    text = paragraphs([*counts, *(code(str(path)) for path in paths)])
+    statement_counts = label_counts(judged_statements(merged))
+    lines = [f"statements: {statement_counts}", f"claims: {summary(merged.verdicts)}"]
+    text = paragraphs([*lines, *(code(str(path)) for path in paths)])
     show_document(Document(lambda: read_written(paths[-1]), lambda _: text))

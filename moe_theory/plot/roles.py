@@ -60,4 +60,5 @@ def ramp(count: int) -> list[str]:
     from matplotlib import colormaps
     from matplotlib.colors import to_hex
 
-    return [to_hex(colormaps["viridis"](LIGHTEST * place / max(count - 1, 1))) for place in range(count)]
+    places = [LIGHTEST * index / max(count - 1, 1) for index in range(count)]
+    return [to_hex(colormaps["viridis"](place)) for place in places]

@@ -37,7 +37,8 @@ class Renderer(RendererSVG):  # draws formulas as paths with a title, which scre
             super().draw_text(gc, x, y, s, prop, angle, ismath, mtext)
             return
         self.writer.start("g", role="img")
-        self.writer.element("title", re.sub(r"\$([^$]*)\$", lambda formula: linear(formula[1]), s))
+        title = re.sub(r"\$([^$]*)\$", lambda formula: linear(formula[1]), s)
+        self.writer.element("title", title)
         self._draw_text_as_path(gc, x, y, s, prop, angle, ismath, mtext)  # pyright: ignore[reportAttributeAccessIssue]
         self.writer.end("g")
 

@@ -97,8 +97,10 @@ def marked(words: str) -> "Markup":
 
 
 def _typeset(words: str, scripts: Scripts, escape: Callable[[str], str] = str) -> str:
-    parts = _CODE.split(words)
-    return "".join(scripts.code(part) if at % 2 else _formulas(part, scripts, escape) for at, part in enumerate(parts))
+    pieces = []
+    for place, part in enumerate(_CODE.split(words)):  # every second part is code
+        pieces.append(scripts.code(part) if place % 2 else _formulas(part, scripts, escape))
+    return "".join(pieces)
 
 
 def _formulas(words: str, scripts: Scripts, escape: Callable[[str], str]) -> str:
@@ -135,7 +137,8 @@ def linear(latex: str) -> str:
     from latex2mathml.converter import convert_to_element
 
     try:
-        element = convert_to_element(re.sub(r"\\binom\{(\w)\}\{(\w)\}", r"\\operatorname{binom}(\1, \2)", latex))
+        with_binomials = re.sub(r"\\binom\{(\w)\}\{(\w)\}", r"\\operatorname{binom}(\1, \2)", latex)
+        element = convert_to_element(with_binomials)
     except Exception:  # the converter raises many errors
         return latex
     if element.find(".//mtable") is not None:
@@ -179,7 +182,8 @@ def _line(element: "Element") -> str:
         case "msup" | "mover":
             return children[0].rstrip() + PLAIN.above(_tight(children[1]))
         case "msubsup" | "munderover":
-            return children[0].rstrip() + PLAIN.below(_tight(children[1])) + PLAIN.above(_tight(children[2])) + " "
+            base, low, high = children
+            return base.rstrip() + PLAIN.below(_tight(low)) + PLAIN.above(_tight(high)) + " "
     return text + "".join(children)
 
 

@@ -92,7 +92,8 @@ def condition(judgement: Judged) -> str:
             readings = [reading for reading, finding in judgement.by_reading.items() if finding.status is outcome]
             if readings:
                 clause = judgement.statement.amendment if outcome is StatementStatus.AMENDED else ""
-                outcomes.append(f"{LABELS[outcome]} under {listed(readings)}{enclosed(' (true if ', clause, ')')}")
+                condition_words = enclosed(" (true if ", clause, ")")
+                outcomes.append(f"{LABELS[outcome]} under {listed(readings)}{condition_words}")
         return f"{', '.join(outcomes)}."
     if status == StatementStatus.VACUOUS:
         return "It says nothing about this algorithm in particular."
@@ -200,9 +201,8 @@ def _caveat_words(proof: Proof) -> str:
     return enclosed("Caveat: ", first_sentence, ".")
 
 
-def evidence(judgement: Judged, verdicts: Sequence[Verdict], verdict: Verdict | None = None) -> list[Evidence]:
-    """Return the test of a verdict, by default the deciding one, followed by ablations and baselines."""
-    verdict = verdict or deciding_verdict(judgement, verdicts)
+def evidence(judgement: Judged, verdicts: Sequence[Verdict], verdict: Verdict | None) -> list[Evidence]:
+    """Return the test of this verdict, followed by ablations and baselines."""
     paragraphs = []
     if verdict:
         heading = "Exact computation" if verdict.is_computed else "Simulation"

@@ -32,7 +32,8 @@ def html(value: Any) -> str:
         template = Markup("<p><b>{}</b> <code>{}</code> under {}, {}</p><p>{}</p><p>{}</p>{}<p><code>{}</code></p>")
         words = (status_word(value.status), value.claim, value.setting, value.where, value.statement, sentence(value))
         return template.format(*words, rendering.picture_of(value, Figure()), value.command)
-    row = pd.Series({name: words for name, words in value.row().items() if words}, name=type(value).__name__)
+    facts = {name: fact for name, fact in value.row().items() if fact}
+    row = pd.Series(facts, name=type(value).__name__)
     return row.to_frame().to_html() + rendering.parts().typeset(getattr(value, "formula", ""))
 
 

@@ -11,7 +11,7 @@ from moe_theory.report import wording
 from moe_theory.report.rendering import to_html
 from moe_theory.runs.files import sealed, unsealed, write_together
 from moe_theory.verification import recorded
-from moe_theory.verification.catalog import answered, answers_for
+from moe_theory.verification.catalog import answers_for, own_or_tested_statements
 from moe_theory.verification.verdict import Report, Statement, Status, Verdict
 
 SCHEMA = "moe-theory/verdicts/6"
@@ -45,7 +45,7 @@ def write_numbers(report: Report, folder: Path) -> list[Path]:
 
 def of_paper(name: str) -> Report:
     """Return the recorded verdicts on a paper's statements as a report."""
-    statements = answered(name)
+    statements = own_or_tested_statements(name)
     records = recorded.read()
     papers = [name, *(other for other in paper_names() if name in answers_for(other))]  # others test its statements
     if name not in records:

@@ -17,7 +17,7 @@ from moe_theory.report.pages import as_report, merged, read_printed
 from moe_theory.runs.files import prepare_folder, write_whole
 from moe_theory.verification import challenge, recorded
 from moe_theory.verification.catalog import NAME as INDEX
-from moe_theory.verification.catalog import answered, index_text, statements
+from moe_theory.verification.catalog import index_text, own_or_tested_statements, statements
 from moe_theory.verification.challenged import Challenge
 from moe_theory.verification.proofs import require_proofs
 from moe_theory.verification.recorded import Recorded, record_at, written
@@ -90,7 +90,8 @@ def of_searches(folders: Sequence[Path]) -> list[PaperRecord]:
         names = [statement.name for statement in statements(paper) if statement.free]
         searches = [by_name[name] for name in names if name in by_name]
         path = recorded.file_of(paper, recorded.SEARCHES)
-        records.append(PaperRecord(path, paper, {"searches": len(searches)}, recorded.searches_written(searches)))
+        text = recorded.searches_text(searches)
+        records.append(PaperRecord(path, paper, {"searches": len(searches)}, text))
     return records
 
 
@@ -160,7 +161,7 @@ def of_other_data(folders: Sequence[Path]) -> PaperRecord:
 
 
 def _run(report: Report, paper: str, error: float, seconds: float | None) -> Recorded:
-    require_proofs(answered(paper))
+    require_proofs(own_or_tested_statements(paper))
     verdicts: dict[tuple[str, str], dict[str, Any]] = {}
     for verdict in report.verdicts:
         command = _without_out(verdict.command)

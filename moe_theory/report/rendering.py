@@ -53,7 +53,9 @@ def to_html(report: Report) -> str:
         work = bibliography.entry_of(name)
         if work is not None:
             url = work.fields.get("url", "")
-            titles.append((bibliography.title_of(name), url if url.startswith("https://") else ""))
+            if not url.startswith("https://"):
+                url = ""
+            titles.append((bibliography.title_of(name), url))
     return (
         templates()
         .get_template("page.html")
@@ -135,7 +137,8 @@ def templates() -> "jinja2.Environment":
 
     environment = markdown.environment(loader=jinja2.PackageLoader("moe_theory.report"))
     for module in (cards, challenge, wording):
-        environment.globals.update({name: value for name, value in vars(module).items() if not name.startswith("_")})
+        public_names = [name for name in vars(module) if not name.startswith("_")]
+        environment.globals.update({name: getattr(module, name) for name in public_names})
     environment.globals.update(card=html_card, mathml=mathml)
     environment.filters.update(digest=_digest, math=_math)
     environment.tests.update(finite=math.isfinite)

@@ -72,7 +72,8 @@ def verdicts_document(report: Report, paths: Sequence[Path], samples: Sequence[s
         complete = _complete(tested_statements(report))
         parts = [statement_table(complete, width)] if complete else []
         numbers = Markup(f"numbers: {code(str(paths[-1]))}")
-        return paragraphs([*parts, Markup(verdicts_text(report, width, folder)), *samples, numbers, Markup(page)])
+        verdicts = Markup(verdicts_text(report, width, folder))
+        return paragraphs([*parts, verdicts, *samples, numbers, Markup(page)])
 
     return Document(lambda: read_written(paths[-1]), text)
 
@@ -152,7 +153,8 @@ def why_document(standings: Sequence[Standing], *, is_short: bool = True) -> Doc
         target = TERMINAL if is_short else WHOLE
         cards = []
         for standing in standings:
-            cards.append(why_card(standing, premises.get(standing.known.statement.name, ()), target=target))
+            failing = premises.get(standing.known.statement.name, ())
+            cards.append(why_card(standing, failing, target=target))
         if len(cards) > 1:
             counts = label_counts([standing.known for standing in standings])
             cards.insert(0, paragraphs([f"{len(standings)} statements: {counts}"]))

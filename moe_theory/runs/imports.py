@@ -82,7 +82,10 @@ def _source(module: str) -> Code:
         return Code("", [top])
     files: set[Path] = set()
     for place in _find(top):
-        files |= set(place.rglob("*.py")) if place.is_dir() else {place, *place.parent.glob("*.py")}
+        if place.is_dir():
+            files.update(place.rglob("*.py"))
+        else:
+            files.update([place, *place.parent.glob("*.py")])
     source = _joined(files)
     return Code(source.digest, sorted({name.partition(".")[0] for name in source.imports} - {"", top}))
 

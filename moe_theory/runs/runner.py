@@ -122,7 +122,8 @@ class Runner:
         with contextlib.suppress(KeyboardInterrupt):  # the user may not want to wait
             # We wait for threads, because they cannot be stopped and the process ends only after them.
             wait(running, None if self.pool.are_threads else GRACE)
-        return [Result(queue.job, task, future) for future, (queue, task) in running.items() if future.done()]
+        finished = {future: sent for future, sent in running.items() if future.done()}
+        return [Result(queue.job, task, future) for future, (queue, task) in finished.items()]
 
     def abandon(self) -> None:
         """Cancel waiting tasks, and leave running tasks to the workers."""

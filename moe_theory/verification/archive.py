@@ -46,7 +46,6 @@ class Archive:
         key = self.keys.of(claim, reading, seed)
         self.written.add(key)
         parts = {name: part for name, part in samples._asdict().items() if part is not None}
-        # If all replicates are equal, one row is enough.
         arrays = {name: part[:1] if np.all(part == part[:1]) else part for name, part in parts.items()}
         arrays["count"] = np.int64(samples.num_replicates)
         arrays["labels"] = np.array(labels, str)

@@ -83,7 +83,7 @@ def matching(pattern: str, every: Sequence[Statement]) -> list[Statement]:
     return list(itertools.chain.from_iterable(_matching_with_paper(f"{paper}.{pattern}", every) for paper in papers))
 
 
-def answered(paper: str) -> list[Statement]:
+def own_or_tested_statements(paper: str) -> list[Statement]:
     """Return a paper's statements in order. If it has none, return the statements that its claims test."""
     tested_papers = answers_for(paper)
     if not tested_papers:

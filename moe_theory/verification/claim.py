@@ -128,7 +128,8 @@ class Experiment(Shown):
         """
         if isinstance(axis, Mapping):
             names = tuple(axis)
-            return Selection(self, names, labels=names, abscissa=tuple(map(float, axis.values())))
+            abscissa = tuple(map(float, axis.values()))
+            return Selection(self, names, labels=names, abscissa=abscissa)
         if not isinstance(axis, str):
             names = tuple(axis)
             return Selection(self, names, labels=names)
@@ -145,7 +146,8 @@ class Experiment(Shown):
         other_overrides = [{**self.cells[name], axis: None} for name in cells]  # all but the axis
         is_alike = all(overrides == other_overrides[0] for overrides in other_overrides)
         if len(cells) != len(wanted_values) or len(set(cells)) < len(cells) or not is_alike:
-            example = ", ".join(f"{name!r}: {shown(value)}" for name, value in list(values_by_cell.items())[:2])
+            first_two = list(values_by_cell.items())[:2]
+            example = ", ".join(f"{name!r}: {shown(value)}" for name, value in first_two)
             also = "" if is_alike else ", and they also differ in other parameters"
             raise DeclarationError(
                 f"experiment {self.name}: {len(cells)} cells set {axis} to {', '.join(map(str, wanted_values))}{also}. "

@@ -365,7 +365,8 @@ class Rate(Criterion):
         means = samples.observed.mean(axis=0)
         log_abscissa = np.log(abscissa)
         # The claimed power of x, times the factor that suits the means best.
-        power = np.exp(np.mean(np.log(means)) + exponent * (log_abscissa - np.mean(log_abscissa)))
+        log_power = exponent * (log_abscissa - np.mean(log_abscissa))
+        power = np.exp(np.mean(np.log(means)) + log_power)
         low = bands.low - power
         high = bands.high - power
         curve = _curve(labels, low, high, predicted=power, observed=means, margin=np.zeros_like(means))
@@ -551,4 +552,5 @@ def _declared_bounds(samples: Compared, name: str, values: Values) -> Bounds:
 
 
 def _curve(labels: list[str], low: np.ndarray, high: np.ndarray, **parts: np.ndarray) -> Curve:
-    return Curve(labels, low=low.tolist(), high=high.tolist(), **{name: part.tolist() for name, part in parts.items()})
+    lists = {name: part.tolist() for name, part in parts.items()}
+    return Curve(labels, low=low.tolist(), high=high.tolist(), **lists)

@@ -183,7 +183,8 @@ def _least_mean(values: Float[np.ndarray, " B"], error: float) -> float:
         # The log wealth of the best bet at this m, over the target.
         theta = math.exp(log_theta)
         mean = mean_at(log_theta)
-        return float(np.sum(np.log1p(theta * values))) - count * math.log1p(theta * mean) - target
+        gain = float(np.sum(np.log1p(theta * values)))
+        return gain - count * math.log1p(theta * mean) - target
 
     if values.min() > 0:
         total = float(np.sum(np.log(values)))
@@ -307,7 +308,9 @@ def _clopper_pearson(successes: tuple[float, ...], count: int, error: float) -> 
     counts = np.asarray(successes)
     low = scipy.stats.beta.ppf(error / 2, counts, count - counts + 1)
     high = scipy.stats.beta.isf(error / 2, counts + 1, count - counts)
-    return _read_only(np.where(counts == 0, 0.0, low)), _read_only(np.where(counts == count, 1.0, high))
+    low = np.where(counts == 0, 0.0, low)
+    high = np.where(counts == count, 1.0, high)
+    return _read_only(low), _read_only(high)
 
 
 @functools.lru_cache(maxsize=128)

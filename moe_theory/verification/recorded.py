@@ -110,17 +110,17 @@ def searches_of(paper: str) -> list[Challenge]:
     path = file_of(paper, SEARCHES)
     if not path.is_file():
         return []
-    searches = searches_parsed(path.read_text(encoding="utf-8"), str(path), catalog_of(paper).claims)
+    searches = parse_searches(path.read_text(encoding="utf-8"), str(path), catalog_of(paper).claims)
     return [search for search in searches if search.statement.partition(".")[0] == paper]
 
 
-def searches_written(searches: Iterable[Challenge]) -> str:
+def searches_text(searches: Iterable[Challenge]) -> str:
     lines = [json.dumps(search.to_json(), ensure_ascii=False) for search in searches]
     return "[\n " + ",\n ".join(lines) + "\n]\n"
 
 
-def searches_parsed(text: str, where: str, claims: Mapping[str, Any]) -> list[Challenge]:
-    """Parse the output of `searches_written`. Raises: DamagedError, which names `where`."""
+def parse_searches(text: str, where: str, claims: Mapping[str, Any]) -> list[Challenge]:
+    """Parse the output of `searches_text`. Raises: DamagedError, which names `where`."""
     try:
         searches = []
         for document in json.loads(text):

@@ -52,9 +52,10 @@ def read_record(kind: type[T], document: Any) -> T:
         return _adapter(kind).validate_python(document)
     except ValidationError as failure:
         error = failure.errors(include_url=False)[0]
-    # Join names and indices to a place such as curve.labels[2].
-    names = [str(part) if _FIELD.fullmatch(str(part)) else f"[{shortened(part)}]" for part in error["loc"]]
-    where = ".".join(names).replace(".[", "[")
+    where = ""  # a place such as curve.labels[2]
+    for part in error["loc"]:
+        where += f".{part}" if _FIELD.fullmatch(str(part)) else f"[{shortened(part)}]"
+    where = where.removeprefix(".")
     if error["type"] == "missing":
         raise DamagedError(f"{where} is missing")
     bound = re.sub(r"^\w+ should", "must", error["msg"])

@@ -42,8 +42,11 @@ def declared_claims() -> dict[str, Claim]:
     """Return the imported claims by id, in the order of papers. A paper's own are before those of users' files."""
     places = {paper: place for place, paper in enumerate(ordered_names())}
     last = len(places)  # position of papers that are not installed
-    claims = sorted(registered().values(), key=lambda claim: (places.get(claim.paper, last), not is_of_a_paper(claim)))
-    return {claim.id: claim for claim in claims}
+
+    def rank(claim: Claim) -> tuple[int, bool]:
+        return places.get(claim.paper, last), not is_of_a_paper(claim)
+
+    return {claim.id: claim for claim in sorted(registered().values(), key=rank)}
 
 
 def select_claims(patterns: Sequence[str] = ("*",)) -> list[Claim]:

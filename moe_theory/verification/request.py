@@ -24,7 +24,7 @@ from moe_theory.verification.evidence import random_cells
 from moe_theory.verification.interim import look_sizes
 from moe_theory.verification.recorded import recorded_verdicts
 from moe_theory.verification.settings import Group, adjusted, set_to
-from moe_theory.verification.statement import bearing
+from moe_theory.verification.statement import statements_tested_by
 from moe_theory.verification.variant import Parts, Variant, require_parts, variant_of, with_own_parts
 from moe_theory.verification.verdict import AS_RECORDED, Role, Status, Stop, Verdict, verdict_of
 
@@ -153,7 +153,9 @@ def _apply_variant(
 
 def _recorded_competitor(claim: Claim, printed: str, reading: str) -> Verdict | None:
     """Return the published verdict under the printed reading, if the claim itself is about another algorithm."""
-    statements = [statement for statement in bearing([claim.id]) if statement.roles[claim.id] is Role.COMPETITOR]
+    statements = [
+        statement for statement in statements_tested_by([claim.id]) if statement.roles[claim.id] is Role.COMPETITOR
+    ]
     if not statements:
         return None
     for verdict in recorded_verdicts(statements):

@@ -24,7 +24,7 @@ from moe_theory.verification.interim import SequentialTest
 from moe_theory.verification.proofs import require_proofs
 from moe_theory.verification.remote import remote_calls, remote_pool
 from moe_theory.verification.request import Request, Study, check_request
-from moe_theory.verification.statement import bearing
+from moe_theory.verification.statement import statements_tested_by
 from moe_theory.verification.variant import Parts, without_texts
 from moe_theory.verification.verdict import Report, Stop, Verdict, Verdicts
 
@@ -104,7 +104,7 @@ def carry_out(
     command: str = "",
 ) -> Report:
     """Test the claims of a request by threads of this process, or by a pool, which is closed at the end."""
-    statements = bearing(request.claims)
+    statements = statements_tested_by(request.claims)
     require_proofs(statements)
     if request.own is not None:
         statements = [without_texts(statement) for statement in statements]
@@ -249,10 +249,7 @@ class StudyMonitor:  # the tests of a study, and the runs for their next analysi
         return self.batch is None or self.batch.is_finished
 
     def begin(self, runner: Runner, rank: tuple[int, ...], deadline: float) -> None:
-        """Begin the runs for the next analysis, if it needs any. The `batch` takes results until it `is_ready`.
-
-        Measured runs are made at once, and abandoned at the deadline.
-        """
+        """Begin the runs for the next analysis, if it needs any. Measured runs end before it returns."""
         study = self.study
         for test in self.undecided:
             if self.archive is not None and test.samples is None:

@@ -310,7 +310,7 @@ def declared() -> list[Declared]:
     return list(_DECLARED.values())
 
 
-def bearing(claims: Iterable[str]) -> list[Statement]:
+def statements_tested_by(claims: Iterable[str]) -> list[Statement]:
     """Return the statements that the claims with these ids test."""
     ids = set(claims)
     return [declaration.plain for declaration in declared() if ids & declaration.roles.keys()]

@@ -285,8 +285,8 @@ class Proof(JsonRecord):
         if len(parts_of_file) < 3:
             raise DeclarationError(f"{path} has no docstring. Begin the file with the proof's title and text.")
         _, docstring, _ = parts_of_file
-        paragraphs = [" ".join(paragraph.split()) for paragraph in inspect.cleandoc(docstring).split("\n\n")]
-        title = paragraphs.pop(0)
+        blocks = inspect.cleandoc(docstring).split("\n\n")
+        title, *paragraphs = [" ".join(block.split()) for block in blocks]
         labelled = {"Robust": "", "Objection": "", "Caveat": ""}
         text = list(itertools.takewhile(lambda paragraph: not _LABEL.match(paragraph), paragraphs))
         for paragraph in paragraphs[len(text) :]:

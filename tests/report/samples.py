@@ -14,7 +14,7 @@ from moe_theory.report import pages, panels
 from moe_theory.report.rendering import to_html
 from moe_theory.verification import Claim
 from moe_theory.verification.registry import all_claims
-from moe_theory.verification.statement import bearing
+from moe_theory.verification.statement import statements_tested_by
 from moe_theory.verification.verdict import Curve, Look, Report, Status, Stop, Verdict
 
 READINGS = {
@@ -70,7 +70,7 @@ def report(num_verdicts: int = 90, error: float = 0.01) -> Report:
         },
         budget=900.0,
         finished="2026-11-22T08:00:00+00:00",
-        statements=bearing(verdict.claim for verdict in verdicts),
+        statements=statements_tested_by(verdict.claim for verdict in verdicts),
     )
 
 

@@ -114,7 +114,7 @@ def test_what_cannot_stand_beside_the_record_is_refused(tmp_path, whole):
 
 def test_a_proof_that_fails_is_not_recorded(tmp_path, monkeypatch):
     proof = Proof("mine:proofs/x.py", "", [], "", "", "")
-    monkeypatch.setattr(record, "answered", lambda paper: [Statement("x", paper, "", "", proof=proof)])
+    monkeypatch.setattr(record, "own_or_tested_statements", lambda paper: [Statement("x", paper, "", "", proof=proof)])
     run = folder_of(tmp_path, *[verdict(each.id) for each in CLAIMS])
     monkeypatch.setattr(proofs, "source_of", lambda path: "print(1)")
     refusal(DeclarationError, record.updated_record, run)
@@ -148,7 +148,7 @@ def test_searches_replace_those_of_the_same_statements_and_the_others_stay(tmp_p
     (found,) = record.of_searches([tmp_path / "new"])
     assert found.paper == "edge"
     assert found.path == records / "edge" / recorded.SEARCHES
-    assert found.text == recorded.searches_written([before[0], own])
+    assert found.text == recorded.searches_text([before[0], own])
     record.write(found)
     (first, second) = json.loads(found.path.read_text())
     assert (first["settings"], second["settings"]) == (50, 90)

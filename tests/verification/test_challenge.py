@@ -195,10 +195,10 @@ def test_a_clause_stands_under_the_readings_in_which_it_was_looked_into(border, 
 def test_a_search_is_read_as_it_was_written(declare):
     declare(where(lambda p: p.tilt > 0.6))
     found = search()
-    (again,) = recorded.searches_parsed(recorded.searches_written([found]), "here", claims.registered())
+    (again,) = recorded.parse_searches(recorded.searches_text([found]), "here", claims.registered())
     assert again.to_json() == found.to_json()
     assert again.flips_under("plain")[0].setting == found.flips[0].setting
-    refusal(DamagedError, recorded.searches_parsed, '[{"schema": "other"}]', "here", claims.registered())
+    refusal(DamagedError, recorded.parse_searches, '[{"schema": "other"}]', "here", claims.registered())
 
 
 def test_searches_are_kept_and_made_again_where_code_or_error_are_others(declare, tmp_path):

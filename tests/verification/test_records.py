@@ -45,7 +45,7 @@ def test_recorded_verdicts_are_read_and_written_as_they_are(path):
 @pytest.mark.parametrize("path", sorted(PACKAGE.glob("*/challenged.json")), ids=relative)
 def test_recorded_searches_are_read_and_written_as_they_are(path):
     text = path.read_text(encoding="utf-8")
-    assert recorded.searches_written(recorded.searches_parsed(text, str(path), declared_claims())) == text
+    assert recorded.searches_text(recorded.parse_searches(text, str(path), declared_claims())) == text
 
 
 @pytest.fixture
@@ -128,5 +128,5 @@ def test_a_search_with_a_wrong_number_is_refused_with_its_field():
     searches = json.loads(path.read_text(encoding="utf-8"))
     searches[0]["recorded"]["violation"] = None
     with pytest.raises(DamagedError) as failure:
-        recorded.searches_parsed(json.dumps(searches), "here", declared_claims())
+        recorded.parse_searches(json.dumps(searches), "here", declared_claims())
     assert str(failure.value) == "here is damaged (recorded.violation=None must be a number). Search again."

@@ -207,7 +207,7 @@ def test_claims_of_one_function_have_roles_in_their_order():
     assert (two.statement, two.formula, two.where) == ("It falls at 4.", "z", "Lemma 0, at 4")
     assert (one.is_computed, two.is_computed, two.replaced_by) == (False, True, "mine.three")
     assert one.function is two.function is falls
-    assert [each.id for each in statement.bearing(["mine.one", "mine.two"])] == ["lemma-0"]
+    assert [each.id for each in statement.statements_tested_by(["mine.one", "mine.two"])] == ["lemma-0"]
 
 
 def test_an_incomplete_claim_is_refused_and_has_no_role():
