@@ -76,7 +76,7 @@ def log_edges(centres: Float[ArrayLike, " R"]) -> Float[np.ndarray, " R+1"]:
 def log_axis_cells(
     settings: Mapping[str, Any], system: System, observe: Observe, num_rounds: int, also: Iterable[int] = ()
 ) -> list[Cell]:
-    """Return a cell for each name and parameters in `settings`, which also records some further rounds.
+    """Return a cell for each name in `settings`, with its parameters. All cells record further rounds `also`.
 
     For a further round between two strides, the last round before it is recorded.
     """

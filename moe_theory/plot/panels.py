@@ -28,9 +28,7 @@ def row(
 ) -> Sequence["Axes"]:
     """Return a panel for each title, side by side. In a narrow figure they are stacked and the figure grows.
 
-    Args:
-        ylabel: the label of the first panel of each row.
-        settings: arguments of `Axes.set` for each panel.
+    `ylabel` is the label of the first panel of each row. `settings` are arguments of `Axes.set` for each panel.
     """
     root: Any = canvas.figure
     count = len(titles)

@@ -148,13 +148,7 @@ class FigureSpec:
 
 
 def figure(name: str, data: Compute, /, *, title: str, summary: str, **about: Any) -> Callable[[Draw], FigureSpec]:
-    """Make a figure from its drawing function. The function's docstring is the caption.
-
-    Args:
-        name: "PAPER.FIGURE".
-        data: computes the data to draw.
-        about: further fields of `FigureSpec`.
-    """
+    """Make the figure called "PAPER.FIGURE" from its drawing function, whose docstring is the caption."""
     paper, _, figure_name = name.partition(".")
 
     def decorate(draw: Draw) -> FigureSpec:

@@ -34,9 +34,7 @@ def pool_of(executor: Executor | None = None, dask: str | None = None, devices: 
 def dask_pool(address: str) -> WorkerPool:
     """Return the workers of a Dask cluster. Anyone who controls its scheduler can run any code in this process.
 
-    Args:
-        address: `tcp://HOST:PORT` or `tls://HOST:PORT` of a scheduler, or `local:N` for N processes. Dask's
-            `distributed.comm.tls` configures certificates.
+    The address is `tcp://HOST:PORT`, `tls://HOST:PORT` or `local:N`. Dask's own configuration names certificates.
     """
     check_address(address)
     from distributed import Client

@@ -130,13 +130,11 @@ def search_each(
     folder: str | os.PathLike[str] | None = None,
     **how: Any,
 ) -> list[Challenge]:
-    """Search the free parameters of several statements, and skip statements without any.
+    """Search the free parameters of several statements as `challenge` does, and skip statements without any.
 
     Args:
-        patterns: patterns as in `mt.statements`.
         error: probability that any flip is false, split evenly. By default each statement has the error of `challenge`.
         folder: folder of saved searches. A search with the same code, time, seed and error is not repeated.
-        how: further arguments of `challenge`.
     """
     matches = itertools.chain.from_iterable(map(_matching_statements, patterns))
     selected = list({statement.name: statement for statement in matches}.values())  # each once
@@ -422,10 +420,7 @@ class RegionSearch:
         return flips
 
     def find_clause(self) -> Clause | None:
-        """Return one or two inequalities that allow as many settings as possible but no violation, or None.
-
-        The search tries more settings inside the clause, and narrows it if one violates the statement.
-        """
+        """Return one or two inequalities that allow as many settings as possible but no violation, or None."""
         if not self.flipped:
             return None
         anchor = RECORDED  # a setting that the clause must allow
