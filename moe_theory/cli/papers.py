@@ -98,11 +98,14 @@ def _parameter(place: str, parameter: inspect.Parameter, hint: Any) -> click.Par
         return click.Argument([parameter.name], type=_TYPES.get(kind), required=is_required, metavar=option.metavar)
     option_class = Listed if kind in _ITEMS else click.Option
     names = option.names or (f"--{parameter.name.replace('_', '-')}",)
+    default = parameter.default
+    if is_required or default is None:
+        default = option.default
     return option_class(
         [*names, parameter.name],
         type=(_TYPES | _ITEMS).get(kind),
         is_flag=kind is bool,
-        default=option.default if is_required or parameter.default is None else parameter.default,
+        default=default,
         required=is_required,
         help=option.help,
         metavar=option.metavar,

@@ -36,5 +36,6 @@ def record(folders: tuple[Path, ...], elsewhere: bool) -> None:
         paper_records = [*records.of_papers(run_folders), *records.of_searches(search_folders)]
     for file in paper_records:
         records.write(file)
-    records.write_indexes({file.paper for file in paper_records} if folders else ordered_names())
+    papers = {file.paper for file in paper_records} if folders else ordered_names()
+    records.write_indexes(papers)
     show_document(records.documented(paper_records))

@@ -44,7 +44,7 @@ def sweep(specification: Path | None, out: Path | None, dask: str | None, part: 
         raise InvalidValueError("name a specification. To start, print one: moe-theory sweep --example > grid.toml")
     folder = out or Path("runs") / specification.stem
     with stoppable() as is_stopped:  # also during the heavy imports
-        _run(specification, folder, dask, part, is_stopped)
+        _run(specification, folder, dask=dask, part=part, is_stopped=is_stopped)
 
 
 def _run(specification: Path, folder: Path, dask: str | None, part: str | None, is_stopped: Callable[[], bool]) -> None:

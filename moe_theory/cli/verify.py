@@ -1,10 +1,7 @@
 """`moe-theory verify`."""
 
 import dataclasses
-import itertools
-import re
 import time
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +21,7 @@ from moe_theory.cli.options import (
     system_option,
 )
 from moe_theory.cli.output import command_line, damaged_lines, open_console, show_document, stop, stop_at_once
-from moe_theory.core.errors import InvalidValueError, UnknownNameError, unknown_name
-from moe_theory.core.papers import paper_names
+from moe_theory.core.errors import InvalidValueError
 
 if TYPE_CHECKING:
     from moe_theory.verification.request import Request
@@ -102,9 +98,8 @@ def verify(out: Path | None, dask: str | None, **asked: Any) -> None:
         asked["patterns"] = tuple(first_look)
         asked["readings"] = asked["readings"] or ("quick",)
         asked["replicates"] = asked["replicates"] or FIRST_REPLICATES
-    if not asked["module"]:
-        _require_known(asked["patterns"])
-    folder = out or Path(OWN_RUN if asked["system"] else LAST_RUN)
+    default_folder = OWN_RUN if asked["system"] else LAST_RUN
+    folder = out or Path(default_folder)
     report, paths, samples = _judge(request_of(**asked), folder, dask=dask, has_page=out is not None)
     from moe_theory.report import comparison, verdicts
 
@@ -114,21 +109,6 @@ def verify(out: Path | None, dask: str | None, **asked: Any) -> None:
         show_document(comparison.comparison(report, paths))
     else:
         show_document(verdicts.verdicts_document(report, paths, samples))
-
-
-def _require_known(patterns: Iterable[str]) -> None:
-    """Raise UnknownNameError for a name that no paper has, without an import of JAX or a paper."""
-    from moe_theory.verification.catalog import statements
-
-    for pattern in patterns:
-        if not re.search(r"[*?:\[]", pattern):  # neither a glob nor PAPER:TIER
-            try:
-                statements(pattern)
-            except UnknownNameError:
-                every = statements()
-                ids = itertools.chain.from_iterable(statement.roles for statement in every)
-                names = dict.fromkeys((*ids, *(statement.name for statement in every), *paper_names()))
-                raise unknown_name("claim", pattern, names) from None
 
 
 def seconds_of(text: str) -> float:
@@ -195,7 +175,7 @@ def _judge(
         from moe_theory.verification.remote import remote_pool
 
         pool = remote_pool(request.studies, dask=dask)
-    names = (pages.NUMBERS, *pages.PAGE_NAMES) if has_page else (pages.NUMBERS,)
+    names = (pages.NUMBERS, pages.PAGE) if has_page else (pages.NUMBERS,)
     folder = prepare_folder(out, names)
     keep_programs()
     archive = Archive(folder / SAMPLES)

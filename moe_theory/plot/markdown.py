@@ -105,7 +105,9 @@ def code(text: str) -> Markup:
 def shell_path(path: Path | str) -> str:
     """Return a path for a shell, quoted if needed, which cannot be read as an option."""
     text = str(path)
-    return shlex.quote(f"./{text}" if text.startswith("-") else text)
+    if text.startswith("-"):
+        text = f"./{text}"
+    return shlex.quote(text)
 
 
 def _one_line(text: str) -> str:
@@ -131,7 +133,8 @@ def terminal(text: str) -> list[Text | Table]:
         grid = None
         if blocks and node.type == "heading":
             blocks.append(Text())
-        blocks.append(_ruled(node) if node.type == "table" else _line_of(node, depth))
+        block = _ruled(node) if node.type == "table" else _line_of(node, depth)
+        blocks.append(block)
     return blocks
 
 
@@ -160,7 +163,8 @@ def _words_of(node: SyntaxTreeNode) -> str:
         return "\n"
     if not node.children:
         return node.content
-    return ("\n" if node.type == "blockquote" else "").join(map(_words_of, node.children))
+    separator = "\n" if node.type == "blockquote" else ""
+    return separator.join(map(_words_of, node.children))
 
 
 def _line_of(node: SyntaxTreeNode, depth: int) -> Text:
@@ -188,6 +192,7 @@ def _ruled(node: SyntaxTreeNode) -> Table:
         cells = []
         for cell in map(_words_of, row.children):
             match = _STYLED.match(cell)
-            cells.append(Text(cell, STYLES[match[0]] if match else ""))
+            style = STYLES[match[0]] if match else ""
+            cells.append(Text(cell, style))
         rich_table.add_row(*cells)
     return rich_table

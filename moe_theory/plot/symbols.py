@@ -99,7 +99,8 @@ def marked(words: str) -> "Markup":
 def _typeset(words: str, scripts: Scripts, escape: Callable[[str], str] = str) -> str:
     pieces = []
     for place, part in enumerate(_CODE.split(words)):  # every second part is code
-        pieces.append(scripts.code(part) if place % 2 else _formulas(part, scripts, escape))
+        piece = scripts.code(part) if place % 2 else _formulas(part, scripts, escape)
+        pieces.append(piece)
     return "".join(pieces)
 
 
@@ -114,7 +115,9 @@ def _formulas(words: str, scripts: Scripts, escape: Callable[[str], str]) -> str
 
 def _root_sign(match: re.Match[str]) -> str:
     inside = match[1][1:-1]
-    return "√" + (inside if inside.isalnum() else match[1])
+    if inside.isalnum():
+        return f"√{inside}"
+    return f"√{match[1]}"
 
 
 def _scripted(words: str, scripts: Scripts, escape: Callable[[str], str]) -> str:

@@ -48,7 +48,7 @@ def _pair(statement: Statement, recorded: Sequence[Verdict], run: Sequence[Verdi
             own_verdicts.append(dataclasses.replace(verdict, reading=readings[0], also=readings[1:]))
     settings = set(itertools.chain.from_iterable(verdict.settings for verdict in own_verdicts))
     printed = [verdict.held_for(settings) for verdict in recorded if settings & set(verdict.settings)]
-    # Claims that need no run to be inapplicable. Their reason is in brackets.
+    # Claims that no run was needed to find inapplicable. Brackets in the verdict's reason say why.
     inapplicable = [
         verdict for verdict in own_verdicts if verdict.status is Status.INAPPLICABLE and not verdict.replicates
     ]

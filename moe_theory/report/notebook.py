@@ -43,5 +43,5 @@ def plot(verdict: Verdict) -> "Figure":
 
 def report(verdicts: Report, path: str | Path) -> list[Path]:
     """Write the files of `moe-theory verify`. Raises: OutputError."""
-    folder = prepare_folder(Path(path), (*pages.PAGE_NAMES, pages.NUMBERS))
+    folder = prepare_folder(Path(path), (pages.PAGE, pages.NUMBERS))
     return pages.write_report(verdicts, folder, pages.NUMBERS)

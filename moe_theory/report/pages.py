@@ -16,9 +16,9 @@ from moe_theory.verification.verdict import Report, Statement, Status, Verdict
 
 SCHEMA = "moe-theory/verdicts/6"
 NUMBERS = "verdicts.json"  # written by `verify`
-PAGE_NAMES = ("report.html",)  # written by `verify` and `report`
+PAGE = "report.html"  # written by `verify` and `report`
 REPORT_JSON = "report.json"  # written by `report`
-OWN_NAMES = (*PAGE_NAMES, REPORT_JSON)
+OWN_NAMES = (PAGE, REPORT_JSON)
 
 
 def to_json(report: Report) -> str:
@@ -31,8 +31,8 @@ def to_json(report: Report) -> str:
 
 
 def write_report(report: Report, folder: Path, numbers: str = REPORT_JSON) -> list[Path]:
-    """Write both `report.html` and its source `numbers`, or neither. Raises: OutputError."""
-    return write_together(folder, {"report.html": to_html(report), numbers: to_json(report)})
+    """Write both the page and its source `numbers`, or neither. Raises: OutputError."""
+    return write_together(folder, {PAGE: to_html(report), numbers: to_json(report)})
 
 
 def write_numbers(report: Report, folder: Path) -> list[Path]:

@@ -145,7 +145,7 @@ def _shade_allowed(panel: Axes, verdict: Verdict, predicted: np.ndarray, margin:
     high = max(ends, default=1.0)
     if 0 < low < 0.6 * high:  # the axis begins at 0 unless most of the panel would be empty
         low = 0.0
-    # A tenth of the range, or 0.5 if all values are equal, but large enough for the precision of floats.
+    # 12 % of the range, or 0.5 if all values are equal, but large enough for the precision of floats.
     room = max(0.12 * (high - low) or 0.5, 1e-12 * max(-low, high))
     count = len(predicted)
     may_be_low, may_be_high = allowed_sides(verdict)

@@ -157,7 +157,8 @@ def _reading_of(paper: str, name: str | None, settings: Mapping[str, Any] | None
         return overview.FIRST_DEFAULTS
     if name in SPECIAL_NAMES:
         raise unknown_name("reading", name, [choice.name for choice in select_readings(paper, ["all"])])
-    return with_settings(select_readings(paper, None if name is None else [name])[0], settings or {})
+    names = None if name is None else [name]
+    return with_settings(select_readings(paper, names)[0], settings or {})
 
 
 def _selected(paper: str, names: Sequence[str]) -> list[FigureSpec]:

@@ -145,7 +145,8 @@ def why_document(standings: Sequence[Standing], *, is_short: bool = True) -> Doc
         rows = []
         for standing in standings:
             verdict = deciding_verdict(standing.known, standing.verdicts)
-            rows.append(facts(standing) | {"found": None if verdict is None else sentence(verdict)})
+            found = None if verdict is None else sentence(verdict)
+            rows.append(facts(standing) | {"found": found})
         return rows
 
     def text(_: int) -> str:

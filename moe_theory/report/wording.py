@@ -202,7 +202,7 @@ def sentence(verdict: Verdict) -> str:
             return f"{measured(verdict)} examples violate it{place}. At most {percentage(verdict.predicted)} may."
         case "rate":
             side = enclosed("", side_words(verdict).removeprefix("equal"), " ")
-            # A rate's place is "slope", or "slope at the upper end" or lower end of the grid.
+            # A rate's place is "slope", "slope at the small end" or "slope at the large end".
             quantity = verdict.at.replace("slope", "log-log slope") if "end" in verdict.at else "exponent"
             return f"The {quantity} is {_slope_words(verdict)}. The claim is {side}{number(verdict.predicted)}{margin}."
     if verdict.trend:  # a claim about a limit

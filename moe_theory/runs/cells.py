@@ -213,7 +213,7 @@ class CellBatch:
             leaves_of_parts = [jax.tree.leaves(part) for part in parts]
             joined = [np.concatenate(pieces, axis=-1) for pieces in zip(*leaves_of_parts, strict=True)]
             state, records = jax.tree.unflatten(jax.tree.structure(parts[0]), joined)
-            runs[name] = Run(cell.params, cell.rounds, replicates, state, records, dims=cell.dims)
+            runs[name] = Run(cell.params, cell.rounds, replicates, state=state, records=records, dims=cell.dims)
         return runs
 
     def _program_of(self, name: str) -> Hashable:

@@ -121,7 +121,8 @@ class Runner:
         self._pending.clear()
         with contextlib.suppress(KeyboardInterrupt):  # the user may not want to wait
             # We wait for threads, because they cannot be stopped and the process ends only after them.
-            wait(running, None if self.pool.are_threads else GRACE)
+            most_seconds = None if self.pool.are_threads else GRACE
+            wait(running, most_seconds)
         finished = {future: sent for future, sent in running.items() if future.done()}
         return [Result(queue.job, task, future) for future, (queue, task) in finished.items()]
 

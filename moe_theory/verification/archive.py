@@ -46,7 +46,10 @@ class Archive:
         key = self.keys.of(claim, reading, seed)
         self.written.add(key)
         parts = {name: part for name, part in samples._asdict().items() if part is not None}
-        arrays = {name: part[:1] if np.all(part == part[:1]) else part for name, part in parts.items()}
+        arrays = {}
+        for name, part in parts.items():
+            has_equal_rows = np.all(part == part[:1])
+            arrays[name] = part[:1] if has_equal_rows else part
         arrays["count"] = np.int64(samples.num_replicates)
         arrays["labels"] = np.array(labels, str)
         label = f"{claim.id}@{reading.name}"

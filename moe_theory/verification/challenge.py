@@ -220,6 +220,11 @@ class RegionSearch:
     flipped: list[Point] = dataclasses.field(default_factory=list)  # settings of the flips
     idle: set[FreeAxis] = dataclasses.field(default_factory=set)  # axes whose ends do not change the violation
     recorded: dict[FreeAxis, set[Any]] = dataclasses.field(default_factory=dict)  # values in the recorded cells
+    # Set by `begin`.
+    num_readings: int = dataclasses.field(init=False)
+    reading: ReadingLike = dataclasses.field(init=False)
+    agreeing_readings: list[ReadingLike] = dataclasses.field(init=False)  # others in which it also holds, or also fails
+    first_violation: float = dataclasses.field(init=False)  # at the recorded setting
 
     @property
     def elapsed(self) -> float:
@@ -261,10 +266,9 @@ class RegionSearch:
         violations = [(reading, _largest_violation(answer)) for reading, answer in pairs if not isinstance(answer, str)]
         if not violations:
             raise InvalidValueError(f"{name} cannot be tested in its recorded runs: {answers[0]}", argument="statement")
-        self.reading, self._first_violation = violations[0]
-        self.looked[RECORDED] = Looked({}, self._first_violation, FEW)
-        is_broken = self._first_violation > 0
-        # Other readings in which the statement also holds, or also fails.
+        self.reading, self.first_violation = violations[0]
+        self.looked[RECORDED] = Looked({}, self.first_violation, FEW)
+        is_broken = self.first_violation > 0
         self.agreeing_readings = [reading for reading, violation in violations[1:] if (violation > 0) == is_broken]
         cells: list[tuple[Any, Any]] = []
         for experiment, claims in self.groups:
@@ -308,7 +312,7 @@ class RegionSearch:
             ends = [point for point in points if point != RECORDED]
             self.look(ends, FEW)
             violations = [self.looked[end].violation for end in ends if end in self.looked]
-            changes = [abs(violation - self._first_violation) for violation in violations]
+            changes = [abs(violation - self.first_violation) for violation in violations]
             if changes and max(changes) < 1e-9:  # smaller changes are due to rounding
                 self.idle.add(axis)
         self.look(self._filling(NUM_FILLING, self.seed), FEW)
@@ -552,7 +556,7 @@ class RegionSearch:
         gains = {point: self.gain(self._violation(point)) for point in self.ranked()}
         beyond = [point for point, gain in gains.items() if point != RECORDED and gain > 0]
         most = max((gains[point] for point in beyond), default=0.0)
-        # First settings with at least half of the largest gain, and of these the ones that change the fewest axes.
+        # Settings with at least half of the largest gain come first, and among them those that change the fewest axes.
         beyond.sort(key=lambda point: (gains[point] < most / 2, len(point)))
         by_axes: dict[tuple[FreeAxis, ...], Point] = {}  # the first setting that changes exactly these axes
         for point in beyond:

@@ -356,7 +356,7 @@ class Rate(Criterion):
             claimed = exponents.mean(axis=0)  # equal for all replicates
             doubt = intervals.doubt_of_logs(samples.observed)
             prior = Prior(doubt=doubt, from_means=Bounds(low - claimed, high - claimed))
-        decision = self._judge(slopes, exponents, allowed, error, prior)
+        decision = self._judge(slopes, exponents, allowed, error=error, prior=prior)
         method = decision.method.replace("Student's t", "delta method, Student's t")
         decision = decision._replace(method=method, error=None)
         mean_slopes = slopes.mean(axis=0)
@@ -399,7 +399,7 @@ class Rate(Criterion):
     def _judge(self, slopes: Values, exponents: Values, allowed: Values, error: float, prior: Prior) -> Decision:
         """Decide. All slopes must support the exponent, but only the last can refute it."""
         side = self.side or "equal"
-        decision = judgement.judge_means(slopes - exponents, allowed, error, side, prior)
+        decision = judgement.judge_means(slopes - exponents, allowed, error, side=side, prior=prior)
         if decision.status is not Status.REFUTED:
             return decision
         margins = allowed.mean(axis=0)

@@ -109,7 +109,7 @@ class SequentialTest:
         end = int(replicates[-1]) + 1
         try:
             is_first = self.samples is None
-            samples, labels, cells = collect_sample(self.claim, runs, overflows, self.random, is_first)
+            samples, labels, cells = collect_sample(self.claim, runs, overflows, random=self.random, is_first=is_first)
             self.cells = cells
             if self.count < end:
                 num_known = max(self.count - first, 0)  # replicates of these runs that `samples` has already
@@ -126,7 +126,7 @@ class SequentialTest:
         error = self.blank.error if self.is_single_look else alpha_spent(self.blank.error, len(self.looks) + 1)
         try:
             samples = self.samples.rows(slice(count))
-            verdict, look = examine(self.claim, samples, self.labels, error, self.blank)
+            verdict, look = examine(self.claim, samples, self.labels, error=error, blank=self.blank)
         except OWN_CODE as failure:
             self.fail(failure, count)
             return

@@ -101,7 +101,8 @@ def judge_means(difference: Values, allowed: Values, error: float, side: str, pr
     status = _decide(high=decisive.high, low=decisive.low)
     if side == "ordering" and status is Status.SUPPORTED and np.any(decisive.high == 0):
         status = Status.INCONCLUSIVE
-    column = int(np.argmax(decisive.low if status is Status.REFUTED else decisive.high))
+    deciding_ends = decisive.low if status is Status.REFUTED else decisive.high
+    column = int(np.argmax(deciding_ends))
     worst = column % num_components  # each sign has a column for every component
     interval = _intervals(difference, prior.difference, prior.from_means, scheme=scheme, error=error, prior=prior)
     margin = float(margins[worst])
@@ -179,7 +180,8 @@ def judge_probability(
     beyond = sign * (nearest - claimed) - margin
     excess = sign * (farthest - claimed) - margin
     status = _decide(high=excess, low=beyond)
-    worst = int(np.argmax(beyond if status is Status.REFUTED else excess))
+    deciding_ends = beyond if status is Status.REFUTED else excess
+    worst = int(np.argmax(deciding_ends))
     discrepancy = _detectable_probability(claimed[worst] + sign * margin, count, error / num_events, sign)
     return Decision(
         status,

@@ -73,8 +73,9 @@ def select_claims(patterns: Sequence[str] = ("*",)) -> list[Claim]:
                     "another statement."
                 )
             tiers = {tier_of(claim) for claim in claims()}
-            names = [statement.name for statement in declared()]
-            raise unknown_name("claim", pattern, [*all_claims(), *names, *paper_names(), *tiers])
+            statements = [statement.name for statement in declared()]
+            names = dict.fromkeys([*all_claims(), *statements, *paper_names(), *tiers])  # some statements and claims share a name
+            raise unknown_name("claim", pattern, names)
         ids.update(matches)
     return [claim for id, claim in declared_claims().items() if id in ids]
 
@@ -162,7 +163,8 @@ def _paper_of(name: str) -> Paper:
 def _matching(pattern: str, claims: Mapping[str, Claim]) -> list[str]:
     matches = [id for id, claim in claims.items() if tier_of(claim) == pattern]
     if not matches:
-        matches = fnmatch.filter(claims, f"{pattern}.*" if pattern in paper_names() else pattern)
+        glob = f"{pattern}.*" if pattern in paper_names() else pattern
+        matches = fnmatch.filter(claims, glob)
     if matches:
         return matches
     statements = catalog.matching(pattern, declared())

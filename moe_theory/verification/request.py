@@ -169,9 +169,7 @@ def require_one(pattern: str, claims: Sequence[Claim]) -> Claim:
     """Return the only claim that matches a pattern. Raises: InvalidValueError if there are several."""
     if len(claims) > 1:
         ids = ", ".join(claim.id for claim in claims[:MOST_NAMED])
-        if len(claims) > MOST_NAMED:
-            ids += ", ..."
-        raise InvalidValueError(f"{pattern!r} names {len(claims)} claims, but must name only one. Choose from {ids}.")
+        raise InvalidValueError(f"{pattern!r} names {len(claims)} claims, such as {ids}. Name only one.")
     return claims[0]
 
 

@@ -193,7 +193,8 @@ def _with_proof(statement: Statement, finding: Finding) -> Finding:
         proof = statement.proof
     if proof is None:
         return finding
-    return dataclasses.replace(finding, known=CAVEATED if proof.caveat else PROVED)
+    known = CAVEATED if proof.caveat else PROVED
+    return dataclasses.replace(finding, known=known)
 
 
 def _status_without_claims(statement: Statement) -> StatementStatus:
