@@ -66,7 +66,7 @@ def figures(
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs
     from moe_theory.verification.catalog import OVERVIEW
-    from moe_theory.verification.settings import parsed
+    from moe_theory.verification.settings import parse_settings
 
     if paper is None:
         raise InvalidValueError(
@@ -77,7 +77,7 @@ def figures(
         paths = plots.make_figures(
             paper,
             names,
-            settings=parsed(settings),
+            settings=parse_settings(settings),
             experts=experts or None,
             forms=[form.strip() for form in forms.split(",")],  # pyright: ignore[reportArgumentType]
             out=out,

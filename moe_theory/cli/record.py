@@ -31,11 +31,11 @@ def record(folders: tuple[Path, ...], elsewhere: bool) -> None:
     # A folder with neither is a run, too, so that the error names its missing file.
     run_folders = [folder for folder in folders if folder not in search_folders or (folder / NUMBERS).is_file()]
     if elsewhere:
-        paper_records = [records.of_other_data(folders)]
+        new_records = [records.other_data_record(folders)]
     else:
-        paper_records = [*records.of_papers(run_folders), *records.of_searches(search_folders)]
-    for file in paper_records:
+        new_records = [*records.paper_records(run_folders), *records.search_records(search_folders)]
+    for file in new_records:
         records.write(file)
-    papers = {file.paper for file in paper_records} if folders else ordered_names()
+    papers = {file.paper for file in new_records} if folders else ordered_names()
     records.write_indexes(papers)
-    show_document(records.documented(paper_records))
+    show_document(records.records_document(new_records))

@@ -134,7 +134,7 @@ def request_of(
 ) -> "Request":
     from moe_theory.verification.registry import load_claims
     from moe_theory.verification.request import check_request
-    from moe_theory.verification.settings import parsed
+    from moe_theory.verification.settings import parse_settings
 
     module_claims = [] if module is None else load_claims(module)
     return check_request(
@@ -145,7 +145,7 @@ def request_of(
         error=error,
         budget=budget,
         module=module and str(module),
-        settings=parsed(settings),
+        settings=parse_settings(settings),
         system=system,
     )
 
@@ -196,6 +196,6 @@ def _judge(
         exit_now = stop_at_once if has_abandoned() else stop  # abandoned calls may run on
         exit_now("interrupted. The samples so far are saved, and the same command resumes from them")
     paths = pages.write_report(report, folder, pages.NUMBERS) if has_page else pages.write_numbers(report, folder)
-    num_reused = len(archive.found - archive.written)
-    samples_line = f"samples: {len(archive.written):,} computed, {num_reused:,} reused"
+    num_reused = len(archive.read_keys - archive.written_keys)
+    samples_line = f"samples: {len(archive.written_keys):,} computed, {num_reused:,} reused"
     return report, paths, [*damaged_lines(archive.damaged), samples_line]

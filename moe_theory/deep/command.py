@@ -93,7 +93,7 @@ def deep(
         moe-theory deep continual-mnist-small --data photographs --classes 0,1
     """
     from moe_theory.deep import judging, report
-    from moe_theory.verification.settings import parsed
+    from moe_theory.verification.settings import parse_settings
 
     if only_list or (preset is None and data is None):
         return report.presets()
@@ -110,7 +110,7 @@ def deep(
         classes=classes,
         test_images=test_images,
         reading=reading or READING,
-        settings=parsed(settings),
+        settings=parse_settings(settings),
         replicates=replicates,
         seed=seed or 0,
         folder=out or Path("runs/deep") / preset,

@@ -119,7 +119,7 @@ def terminal(text: str) -> list[Text | Table]:
     blocks: list[Text | Table] = []
     grid: Table | None = None
     tokens = MarkdownIt("commonmark").enable("table").parse(text)
-    for node, depth in _flattened(SyntaxTreeNode(tokens)):
+    for node, depth in _flatten(SyntaxTreeNode(tokens)):
         heading = _heading_of(node)
         line = _words_of(node)
         if heading and grid is None:
@@ -133,15 +133,15 @@ def terminal(text: str) -> list[Text | Table]:
         grid = None
         if blocks and node.type == "heading":
             blocks.append(Text())
-        block = _ruled(node) if node.type == "table" else _line_of(node, depth)
+        block = _rich_table(node) if node.type == "table" else _text_line(node, depth)
         blocks.append(block)
     return blocks
 
 
-def _flattened(root: SyntaxTreeNode, depth: int = 0) -> Iterator[tuple[SyntaxTreeNode, int]]:
+def _flatten(root: SyntaxTreeNode, depth: int = 0) -> Iterator[tuple[SyntaxTreeNode, int]]:
     for node in root.children:
         if node.type in ("bullet_list", "list_item"):
-            yield from _flattened(node, depth + (node.type == "list_item"))
+            yield from _flatten(node, depth + (node.type == "list_item"))
         else:
             yield node, depth
 
@@ -167,7 +167,7 @@ def _words_of(node: SyntaxTreeNode) -> str:
     return separator.join(map(_words_of, node.children))
 
 
-def _line_of(node: SyntaxTreeNode, depth: int) -> Text:
+def _text_line(node: SyntaxTreeNode, depth: int) -> Text:
     line = _words_of(node).rstrip()
     style = ""
     if node.type == "heading":
@@ -178,7 +178,7 @@ def _line_of(node: SyntaxTreeNode, depth: int) -> Text:
     return Text("  " * depth + line, style, no_wrap=has_code)
 
 
-def _ruled(node: SyntaxTreeNode) -> Table:
+def _rich_table(node: SyntaxTreeNode) -> Table:
     rich_table = Table(header_style="bold", box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     head, *body = itertools.chain.from_iterable(part.children for part in node.children)
     for place, cell in enumerate(head.children):

@@ -56,7 +56,7 @@ class Scripts(NamedTuple):
     code: Callable[[str], str]
 
 
-def _raised(sign: str, table: dict[int, int]) -> Callable[[str], str]:
+def _script_writer(sign: str, table: dict[int, int]) -> Callable[[str], str]:
     """Return a function that writes words with the letters of `table`, or after the sign if a letter is missing."""
 
     def script(words: str) -> str:
@@ -81,7 +81,7 @@ def _marked_code(words: str) -> str:
     return html.escape(_plain_code(words))
 
 
-PLAIN = Scripts(_raised("_", BELOW), _raised("^", ABOVE), _plain_code)
+PLAIN = Scripts(_script_writer("_", BELOW), _script_writer("^", ABOVE), _plain_code)
 TAGS = Scripts(lambda words: f"<sub>{words}</sub>", lambda words: f"<sup>{words}</sup>", _marked_code)
 
 
@@ -110,7 +110,7 @@ def _formulas(words: str, scripts: Scripts, escape: Callable[[str], str]) -> str
     for pattern, sign in _SIGNS:
         words = re.sub(pattern, sign, words)
     words = _ROOT.sub(_root_sign, words)
-    return _scripted(words, scripts, escape)
+    return _typeset_scripts(words, scripts, escape)
 
 
 def _root_sign(match: re.Match[str]) -> str:
@@ -120,7 +120,7 @@ def _root_sign(match: re.Match[str]) -> str:
     return f"√{match[1]}"
 
 
-def _scripted(words: str, scripts: Scripts, escape: Callable[[str], str]) -> str:
+def _typeset_scripts(words: str, scripts: Scripts, escape: Callable[[str], str]) -> str:
     parts = []
     end = 0
     for match in _SCRIPT.finditer(words):
@@ -128,7 +128,7 @@ def _scripted(words: str, scripts: Scripts, escape: Callable[[str], str]) -> str
         if inner[0] in "{(":
             inner = inner[1:-1]
         inner = re.sub(r"^([A-Za-z])(\d)$", r"\1_\2", inner)
-        inner = _scripted(re.sub(r"^-|(?<=[\w)])-", "−", inner), scripts, escape)
+        inner = _typeset_scripts(re.sub(r"^-|(?<=[\w)])-", "−", inner), scripts, escape)
         script = scripts.below if match["base"] else scripts.above
         parts += [escape(words[end : match.start()]), match["base"] or "", script(inner)]
         end = match.end()

@@ -40,7 +40,7 @@ class Entry:
 
 
 def software(version: str) -> Entry:
-    return _parsed(_SOFTWARE.replace("VERSION", re.sub(r"[^\w.+-]", "", version)))  # no braces from a report
+    return _parse_entry(_SOFTWARE.replace("VERSION", re.sub(r"[^\w.+-]", "", version)))  # no braces from a report
 
 
 @functools.cache
@@ -53,11 +53,11 @@ def entry_of(paper: str) -> Entry | None:
     if not declaration or text is None:  # computed by the paper's module
         text = find_paper(paper).citation
     if text:
-        return _parsed(text.strip())
+        return _parse_entry(text.strip())
     return None
 
 
-def _parsed(text: str) -> Entry:
+def _parse_entry(text: str) -> Entry:
     fields = {name.lower(): " ".join(value.split()) for name, value in _FIELD.findall(text)}
     if not text.startswith("@") or not {"title", "author"} <= fields.keys():
         raise DeclarationError(

@@ -40,7 +40,7 @@ def clause(search: Challenge) -> str:
     )
 
 
-def covered(search: Challenge) -> str:
+def search_coverage(search: Challenge) -> str:
     counts = f"{_count(search.settings, 'setting')} and {_count(search.shapes, 'array shape')}"
     return f"{counts} ({search.inadmissible} more are not admissible) in {search.seconds:g} s."
 
@@ -62,5 +62,5 @@ def search_sentence(judgement: Judged) -> str:
     return f"{searched} found where it {_FLIPPED[search.sought]}: {places}."
 
 
-def left_free(axes: Sequence[FreeQuantity]) -> str:
+def free_parameters(axes: Sequence[FreeQuantity]) -> str:
     return ", ".join(f"{axis.name} {axis.recorded} ({axis.region})" for axis in axes)

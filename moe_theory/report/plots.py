@@ -71,7 +71,7 @@ def figure(
     if figure_name not in figures_of(paper):
         raise unknown_name("figure", name, [f"{paper}.{declared}" for declared in figures_of(paper)])
     wide = inches(width)
-    ((spec, setup),) = _planned(
+    ((spec, setup),) = _plan_figures(
         paper,
         [figure_name],
         reading=reading,
@@ -105,7 +105,7 @@ def make_figures(
         if form not in FORMS:
             raise unknown_name("format", form, FORMS)
     wide = inches(width)
-    planned = _planned(paper, names, **asked)
+    planned = _plan_figures(paper, names, **asked)
     names_and_suffixes = itertools.product([spec.name for spec, _ in planned], [*forms, "csv"])
     folder = prepare_folder(Path(out) / paper, [f"{name}.{suffix}" for name, suffix in names_and_suffixes])
     paths = []
@@ -120,7 +120,7 @@ def make_figures(
     return paths
 
 
-def _planned(
+def _plan_figures(
     paper: str,
     names: Sequence[str],
     *,
@@ -131,7 +131,7 @@ def _planned(
     rounds: int | None = None,
     experts: Sequence[int] | None = None,
 ) -> list[tuple[FigureSpec, Setup]]:
-    specs = _selected(paper, names)
+    specs = _select_specs(paper, names)
     chosen_reading = _reading_of(paper, reading, settings)
     options = {"rounds": rounds, "experts": experts}
     for name, number in (("replicates", replicates), ("rounds", rounds)):
@@ -161,7 +161,7 @@ def _reading_of(paper: str, name: str | None, settings: Mapping[str, Any] | None
     return with_settings(select_readings(paper, names)[0], settings or {})
 
 
-def _selected(paper: str, names: Sequence[str]) -> list[FigureSpec]:
+def _select_specs(paper: str, names: Sequence[str]) -> list[FigureSpec]:
     figures = figures_of(paper)
     for name in names:
         if name != "all" and name not in figures:

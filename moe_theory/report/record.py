@@ -32,7 +32,7 @@ class PaperRecord(NamedTuple):
     text: str
 
 
-def documented(records: Sequence[PaperRecord]) -> Document:
+def records_document(records: Sequence[PaperRecord]) -> Document:
     rows = [{"path": str(record.path), "paper": record.paper, **record.counts} for record in records]
     lines = []
     for record in records:
@@ -61,7 +61,7 @@ def write_indexes(papers: Iterable[str]) -> None:
             write_whole(path, text)
 
 
-def of_papers(folders: Sequence[Path]) -> list[PaperRecord]:
+def paper_records(folders: Sequence[Path]) -> list[PaperRecord]:
     """Return the records of all papers with runs in these folders, each made by `updated_record`."""
     by_paper: dict[str, list[Path]] = {}
     for folder in folders:
@@ -75,7 +75,7 @@ def paper_record(run: Recorded, name: str = recorded.NAME) -> PaperRecord:
     return PaperRecord(path, run.paper, {"verdicts": len(run.verdicts)}, written(run))
 
 
-def of_searches(folders: Sequence[Path]) -> list[PaperRecord]:
+def search_records(folders: Sequence[Path]) -> list[PaperRecord]:
     """Return the records of papers' searches, including the searches in these folders.
 
     A new search replaces a recorded one, unless it is too short for the ends of all axes. Searches of statements
@@ -143,7 +143,7 @@ def updated_record(*folders: Path) -> Recorded:
     return run
 
 
-def of_other_data(folders: Sequence[Path]) -> PaperRecord:
+def other_data_record(folders: Sequence[Path]) -> PaperRecord:
     """Return a paper's record for a data set other than the usual one. The runs must cover every claim."""
     if not folders:
         raise InvalidValueError("no run on other data is named. Name the folder of a run.", argument="folders")

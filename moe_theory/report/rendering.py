@@ -61,7 +61,7 @@ def to_html(report: Report) -> str:
         .get_template("page.html")
         .render(
             report=report,
-            chapters=wording.arranged(report),
+            chapters=wording.arrange_chapters(report),
             claims={verdict.claim for verdict in report.verdicts},
             known=judgements,
             unfolded={judgement.statement.name for judgement in most_urgent},

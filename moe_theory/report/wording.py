@@ -312,7 +312,7 @@ class Chapter(NamedTuple):
     others: list[list[Verdict]]  # a list of verdicts per claim without a statement in the report
 
 
-def arranged(report: Report) -> list[Chapter]:
+def arrange_chapters(report: Report) -> list[Chapter]:
     judgements = judged_statements(report)
     chapters = []
     for paper in dict.fromkeys(verdict.paper for verdict in report.verdicts):

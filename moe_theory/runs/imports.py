@@ -75,7 +75,7 @@ def _source(module: str) -> Code:
     if library_of(module):
         return Code(library_of(module))
     if module == PACKAGE:
-        return Code(_joined(PACKAGE_FOLDER.rglob("*.py")).digest)
+        return Code(_join_sources(PACKAGE_FOLDER.rglob("*.py")).digest)
     if top == PACKAGE:
         return _own_source(module)
     if module != top:  # of a user's package, all files count
@@ -86,11 +86,11 @@ def _source(module: str) -> Code:
             files.update(place.rglob("*.py"))
         else:
             files.update([place, *place.parent.glob("*.py")])
-    source = _joined(files)
+    source = _join_sources(files)
     return Code(source.digest, sorted({name.partition(".")[0] for name in source.imports} - {"", top}))
 
 
-def _joined(files: Iterable[Path]) -> Code:
+def _join_sources(files: Iterable[Path]) -> Code:
     sources = [_file_source(path) for path in sorted(files)]
     digests = "\n".join(source.digest for source in sources)
     imports = itertools.chain.from_iterable(source.imports for source in sources)

@@ -21,8 +21,8 @@ class Archive:
     def __init__(self, folder: Path) -> None:
         self.store = Store(folder)
         self.keys = Keys()
-        self.found: set[str] = set()  # keys of samples that were in the store
-        self.written: set[str] = set()  # keys of new or extended samples
+        self.read_keys: set[str] = set()  # keys of samples that were in the store
+        self.written_keys: set[str] = set()  # keys of new or extended samples
         self.damaged: dict[str, str] = {}  # by key, why samples cannot be used
 
     def load(self, claim: Claim, reading: ReadingLike, seed: int) -> tuple[Samples, list[str]] | None:
@@ -31,7 +31,7 @@ class Archive:
         self.damaged |= self.store.damaged
         if data is None:
             return None
-        self.found.add(key)
+        self.read_keys.add(key)
         arrays = unpack(data)
         count = int(arrays["count"])  # equal replicates are saved as one row
         parts = {}
@@ -44,7 +44,7 @@ class Archive:
     def save(self, claim: Claim, reading: ReadingLike, seed: int, samples: Samples, labels: list[str]) -> None:
         """Save samples in place of shorter ones. Raises: OutputError."""
         key = self.keys.of(claim, reading, seed)
-        self.written.add(key)
+        self.written_keys.add(key)
         parts = {name: part for name, part in samples._asdict().items() if part is not None}
         arrays = {}
         for name, part in parts.items():

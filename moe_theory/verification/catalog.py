@@ -65,22 +65,25 @@ def statements(pattern: str = "*") -> Listing[Statement]:
         return Listing(statements_of(pattern))
     head = pattern.partition(".")[0]
     papers = [head] if head in paper_names() else ordered_names()
-    every = list(itertools.chain.from_iterable(map(statements_of, papers)))
-    matches = matching(pattern, every)
+    candidates = list(itertools.chain.from_iterable(map(statements_of, papers)))
+    matches = matching(pattern, candidates)
     if not matches:
-        raise unknown_name("statement", pattern, [*(statement.name for statement in every), *paper_names()])
+        names = [statement.name for statement in candidates]
+        raise unknown_name("statement", pattern, [*names, *paper_names()])
     return Listing(matches)
 
 
-def matching(pattern: str, every: Sequence[Statement]) -> list[Statement]:
+def matching(pattern: str, candidates: Sequence[Statement]) -> list[Statement]:
     """Return the statements that match a pattern, as in `statements`."""
-    papers = dict.fromkeys(statement.paper for statement in every)
+    papers = dict.fromkeys(statement.paper for statement in candidates)
     if pattern in papers:
-        return [statement for statement in every if statement.paper == pattern]
-    matches = _matching_with_paper(pattern, every)
+        return [statement for statement in candidates if statement.paper == pattern]
+    matches = _matching_with_paper(pattern, candidates)
     if matches:
         return matches
-    return list(itertools.chain.from_iterable(_matching_with_paper(f"{paper}.{pattern}", every) for paper in papers))
+    for paper in papers:
+        matches += _matching_with_paper(f"{paper}.{pattern}", candidates)
+    return matches
 
 
 def own_or_tested_statements(paper: str) -> list[Statement]:
@@ -88,8 +91,8 @@ def own_or_tested_statements(paper: str) -> list[Statement]:
     tested_papers = answers_for(paper)
     if not tested_papers:
         return statements(paper)
-    every = itertools.chain.from_iterable(map(statements, tested_papers))
-    return [statement for statement in every if any(id.startswith(f"{paper}.") for id in statement.roles)]
+    candidates = itertools.chain.from_iterable(map(statements, tested_papers))
+    return [statement for statement in candidates if any(id.startswith(f"{paper}.") for id in statement.roles)]
 
 
 def answers_for(paper: str) -> Sequence[str]:
@@ -226,15 +229,16 @@ def _declared_by(paper: str) -> list[Any]:
     return [declaration for declaration in in_papers if declaration.judged_under == paper]
 
 
-def _matching_with_paper(pattern: str, every: Sequence[Statement]) -> list[Statement]:
-    matches = [
-        statement for statement in every if fnmatch.fnmatchcase(statement.name, pattern) or pattern in statement.roles
-    ]
+def _matching_with_paper(pattern: str, candidates: Sequence[Statement]) -> list[Statement]:
+    matches = []
+    for statement in candidates:
+        if fnmatch.fnmatchcase(statement.name, pattern) or pattern in statement.roles:
+            matches.append(statement)
     if not matches:  # all cases of one number
-        matches = [statement for statement in every if statement.name.startswith(f"{pattern}-")]
+        matches = [statement for statement in candidates if statement.name.startswith(f"{pattern}-")]
     if matches:
         return matches
-    for statement in every:
+    for statement in candidates:
         # The pattern begins a part of `where`. For example, "lemma 8" and "Eq. (32)" match "Lemma 8, Eq. (32)".
         printed = re.escape(pattern.removeprefix(f"{statement.paper}."))
         if re.search(rf"(?:^|, )(?=\w){printed}(?!\w)", statement.where, re.IGNORECASE):

@@ -133,7 +133,7 @@ class Criterion:
         decision = self.decide(samples, error)
         worst = decision.worst
         predicted = samples.predicted.mean(axis=0)
-        observed, standard_errors = self._measured(samples)
+        observed, standard_errors = self._measure(samples)
         margins = samples.allowed.mean(axis=0)
         verdict = dataclasses.replace(
             blank,
@@ -145,7 +145,7 @@ class Criterion:
         )
         return verdict, decision
 
-    def _measured(self, samples: Compared) -> tuple[Float[np.ndarray, " V"], Float[np.ndarray, " V"]]:
+    def _measure(self, samples: Compared) -> tuple[Float[np.ndarray, " V"], Float[np.ndarray, " V"]]:
         """Return the observed value of each component, and the standard error of its difference."""
         _, standard_errors = mean_and_error(samples.observed - samples.predicted)
         return samples.observed.mean(axis=0), standard_errors
@@ -218,7 +218,7 @@ class Identity(Criterion):
 
         The smallest discrepancy is the frequency at which a violation appears with probability 1 - `error`.
         """
-        largest, _ = self._measured(samples)
+        largest, _ = self._measure(samples)
         worst = int(np.argmax(largest))
         status = Status.SUPPORTED if largest[worst] <= self.margin else Status.REFUTED
         return Decision(
@@ -232,7 +232,7 @@ class Identity(Criterion):
             is_exact=True,
         )
 
-    def _measured(self, samples: Compared) -> tuple[Float[np.ndarray, " V"], Float[np.ndarray, " V"]]:
+    def _measure(self, samples: Compared) -> tuple[Float[np.ndarray, " V"], Float[np.ndarray, " V"]]:
         largest = np.abs(samples.observed).max(axis=0)
         return largest, np.full_like(largest, np.nan)  # a largest value has no standard error
 
@@ -240,7 +240,7 @@ class Identity(Criterion):
 class _OfEvents(Criterion):
     is_of_events = True
 
-    def _measured(self, samples: Compared) -> tuple[Float[np.ndarray, " V"], Float[np.ndarray, " V"]]:
+    def _measure(self, samples: Compared) -> tuple[Float[np.ndarray, " V"], Float[np.ndarray, " V"]]:
         return mean_and_error(samples.observed)
 
 

@@ -95,7 +95,7 @@ class _Parameters:
 
 def collect(claim: Claim, runs: Runs, num_replicates: int) -> Samples:
     """Return the samples of a batch. Raises: DeclarationError if shapes or values cannot be tested."""
-    observed = _observed(claim, runs, num_replicates)
+    observed = _observe(claim, runs, num_replicates)
     criterion = claim.criterion
     if criterion.abscissa is not None and len(criterion.abscissa) != observed.shape[1]:
         raise DeclarationError(f"abscissa has {len(criterion.abscissa)} grid points for {observed.shape[1]} components")
@@ -177,7 +177,7 @@ def labels_of(claim: Claim, runs: Runs, num_components: int) -> list[str]:
     return labels
 
 
-def _observed(claim: Claim, runs: Runs, num_replicates: int) -> np.ndarray:
+def _observe(claim: Claim, runs: Runs, num_replicates: int) -> np.ndarray:
     values = claim.observe(runs)
     if claim.function is not None:  # `Selection.observer` has transposed its (B,) or (V, B)
         require_replicates_last(claim.function, np.shape(values)[::-1], num_replicates)
@@ -188,7 +188,7 @@ def _observed(claim: Claim, runs: Runs, num_replicates: int) -> np.ndarray:
         raise DeclarationError(
             f"observe returned shape {np.shape(values)}, not ({num_replicates},) or ({num_replicates}, components)"
         )
-    return _finite("observe", array)
+    return _require_finite("observe", array)
 
 
 def _broadcast(claim: Claim, name: str, values: Any, target: np.ndarray) -> np.ndarray:
@@ -206,10 +206,10 @@ def _broadcast(claim: Claim, name: str, values: Any, target: np.ndarray) -> np.n
             expected = expected[::-1]
             hint = ". The last axis must be for replicates, as in (B,) or (V, B)"
         raise DeclarationError(f"{name} returned shape {shape}, which does not broadcast to {expected}{hint}") from None
-    return _finite(name, array)
+    return _require_finite(name, array)
 
 
-def _finite(name: str, array: np.ndarray) -> np.ndarray:
+def _require_finite(name: str, array: np.ndarray) -> np.ndarray:
     if not np.all(np.isfinite(array)):
         rows = int(np.sum(~np.isfinite(array).all(axis=1)))
         raise DeclarationError(f"{name} returned values that are not finite in {rows} of {len(array)} replicates")

@@ -17,7 +17,7 @@ from moe_theory.verification.claim import Claim, ReadingLike
 from moe_theory.verification.region import is_log
 from moe_theory.verification.request import FAMILY_ERROR, Request, Study, check_request, require_one, resolve
 from moe_theory.verification.session import carry_out
-from moe_theory.verification.settings import Group, parsed, require_free, set_to
+from moe_theory.verification.settings import Group, parse_settings, require_free, set_to
 from moe_theory.verification.verdict import Status, Verdict
 
 MAX_POINTS = 10_000  # with more, the error of each point would be too small
@@ -168,7 +168,7 @@ def plan_search(
     texts = [over] if isinstance(over, str) else list(over)
     if len(texts) not in (1, 2):
         raise InvalidValueError(f"{len(texts)} axes cannot be drawn as a map. Give --over once or twice.")
-    axes = [_axis(name, text, claim, chosen_reading) for name, text in parsed(texts, "--over").items()]
+    axes = [_axis(name, text, claim, chosen_reading) for name, text in parse_settings(texts, "--over").items()]
     num_points = math.prod(len(axis.values) for axis in axes)
     if num_points > MAX_POINTS:
         raise InvalidValueError(f"{num_points} points are too many to share an error. Give at most {MAX_POINTS}.")

@@ -97,7 +97,7 @@ def check_request(
     patterns = [patterns] if isinstance(patterns, str) else list(patterns)
     readings = [readings] if isinstance(readings, str) else readings
     claims = registry.select_claims(patterns)
-    groups = _grouped(claims, readings)
+    groups = _group_claims(claims, readings)
     if not groups:
         raise InvalidValueError("there is nothing to test. Name at least one claim and one reading, or leave both out.")
     groups = list(itertools.chain.from_iterable(set_to(group, settings) for group in groups))
@@ -114,7 +114,7 @@ def check_request(
     return dataclasses.replace(request, own=variant, inapplicable=tuple(inapplicable), error=total_error)
 
 
-def _grouped(claims: Sequence[Claim], readings: Sequence[str] | None) -> list[Group]:
+def _group_claims(claims: Sequence[Claim], readings: Sequence[str] | None) -> list[Group]:
     papers = dict.fromkeys(claim.paper for claim in claims)
     by_paper = registry.readings_by_paper(list(papers), readings) if papers else {}
     groups: dict[tuple[int, str], Group] = {}

@@ -136,7 +136,7 @@ def with_settings(reading: ReadingLike, settings: Mapping[str, Any]) -> ReadingL
     return reading
 
 
-def parsed(texts: Sequence[str], option: str = "--set") -> dict[str, str]:
+def parse_settings(texts: Sequence[str], option: str = "--set") -> dict[str, str]:
     """Return values by parameter from texts such as "signal_scale=5". Raises: InvalidValueError."""
     settings = {}
     for text in texts:

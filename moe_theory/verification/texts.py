@@ -86,7 +86,7 @@ def statement_texts(module: str, id: str) -> StatementTexts:
     path = file.with_name("statements.toml") if file.stem == "__init__" else file.with_suffix(".toml")
     if not path.is_file():
         raise DeclarationError(f"the file of texts {path} is missing. Write it, or pass claim=... to `statement`.")
-    tables = _tables(path)
+    tables = _parse_tables(path)
     if id not in tables:
         raise DeclarationError(f"{path}: {unknown_name('statement', id, tables)} Add a table [{id}].")
     return tables[id]
@@ -95,7 +95,7 @@ def statement_texts(module: str, id: str) -> StatementTexts:
 def given_texts(id: str, texts: Mapping[str, Any]) -> StatementTexts:
     decides = {name: text for name, text in texts.items() if name in Deciding.model_fields}
     words = {name: text for name, text in texts.items() if name not in decides}
-    return _checked(StatementTexts, {"where": "", **words, "decides": decides}, f"statement {id}")
+    return _validate(StatementTexts, {"where": "", **words, "decides": decides}, f"statement {id}")
 
 
 def paper_texts(module: str) -> PaperTexts:
@@ -190,32 +190,32 @@ def _proof(folder: str, file: str) -> Proof | None:
 
 
 @functools.cache
-def _tables(path: Path) -> dict[str, StatementTexts]:
-    tables = _parsed(path)
+def _parse_tables(path: Path) -> dict[str, StatementTexts]:
+    tables = _parse_toml(path)
     for id, table in tables.items():
         origin = table.get("like", id)
         if origin not in tables:
             raise DeclarationError(f"{path}: {id}.like: {unknown_name('statement', origin, tables)}")
         defaults = {name: text for name, text in tables[origin].items() if name in SHARED}
         tables[id] = defaults | table
-    return {id: _checked(StatementTexts, table, path, id) for id, table in tables.items()}
+    return {id: _validate(StatementTexts, table, path, id) for id, table in tables.items()}
 
 
 @functools.cache
 def _shared(path: Path) -> PaperTexts:
     if not path.is_file():
         return PaperTexts()
-    return _checked(PaperTexts, _parsed(path), path)
+    return _validate(PaperTexts, _parse_toml(path), path)
 
 
-def _parsed(path: Path) -> dict[str, Any]:
+def _parse_toml(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:  # ValueError: not TOML, or not UTF-8
         raise DeclarationError(f"{path}: {error}. Correct the file.") from None
 
 
-def _checked(kind: type[T], table: Any, path: Path | str, *key: str) -> T:
+def _validate(kind: type[T], table: Any, path: Path | str, *key: str) -> T:
     try:
         return kind.model_validate(table)
     except pydantic.ValidationError as failure:

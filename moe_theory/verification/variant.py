@@ -30,7 +30,7 @@ class Variant(NamedTuple):
 
 def variant_of(system: str | Parts) -> Variant:
     if not isinstance(system, str):  # the place stands for a file in the printed commands
-        return Variant(place="FILE:NAME", name="+".join(system), parts=_checked("system", system))
+        return Variant(place="FILE:NAME", name="+".join(system), parts=_require_mapping("system", system))
     if not is_place(system):
         raise InvalidValueError(f"--system {system} does not name parts. {WAY_OUT}")
     path, _, name = system.rpartition(":")
@@ -38,10 +38,10 @@ def variant_of(system: str | Parts) -> Variant:
     if all(claim.module != module for claim in registered().values()):  # otherwise --module has already run the file
         run_file(Path(path), "--system")
     parts = vars(sys.modules[module]).get(name)
-    return Variant(system, name, _checked(f"--system {system}", parts))
+    return Variant(system, name, _require_mapping(f"--system {system}", parts))
 
 
-def _checked(source: str, parts: Any) -> Parts:
+def _require_mapping(source: str, parts: Any) -> Parts:
     if not isinstance(parts, Mapping) or not parts or not all(isinstance(name, str) for name in parts):
         raise InvalidValueError(f"{source}: {shortened(parts)} is not a mapping of names to parts. {WAY_OUT}")
     return parts

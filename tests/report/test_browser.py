@@ -61,7 +61,7 @@ def anchors(report, **wanted):
     """The cards with such verdicts, in the page's order: with their statements, then those of none."""
     chosen = (each for each in report.verdicts if all(getattr(each, name) == value for name, value in wanted.items()))
     found = {verdict.claim for verdict in chosen}
-    chapters = wording.arranged(report)
+    chapters = wording.arrange_chapters(report)
     of_chapters = ([*(each for _, own in chapter.statements for each in own), *chapter.others] for chapter in chapters)
     return [wording.anchor("claim", entry[0].claim) for own in of_chapters for entry in own if entry[0].claim in found]
 

@@ -249,7 +249,7 @@ def test_a_verdict_for_several_readings_belongs_to_each_and_counts_once(report, 
     """Catches readings that a page, a count or a filter leaves out, and one that two verdicts are on."""
     both = samples.verdict(reading="unit-signal", also=["sibling"], command="verify --reading unit-signal --seed 0")
     alone = samples.verdict(reading="independent-signal")
-    (chapter,) = wording.arranged(with_verdicts(report, both, alone))
+    (chapter,) = wording.arrange_chapters(with_verdicts(report, both, alone))
     entries = [*chapter.others, *(entry for _, entries in chapter.statements for entry in entries)]
     assert entries == [[both, alone]]
     page = Page(rendering.to_html(with_verdicts(report, both, alone)))

@@ -66,7 +66,7 @@ def test_csv_keeps_numbers_beside_their_coordinates():
 
 @pytest.mark.parametrize("names", [(), ("all",), ("regimes", "figure-9", "figure-2", "figure-8")])
 def test_selects_all_in_the_papers_order(names):
-    chosen = plots._selected("continual", names)
+    chosen = plots._select_specs("continual", names)
     assert [figure.name for figure in chosen] == list(plots.figures_of("continual"))
     assert [figure.name for figure in chosen][:3] == ["figure-2", "figure-8", "figure-9"]
 

@@ -70,7 +70,7 @@ def test_a_whole_run_is_recorded_as_it_was_but_for_its_place(whole, tmp_path):
 def test_runs_of_parts_of_a_paper_are_recorded_together(tmp_path):
     first, *rest = [verdict(each.id) for each in CLAIMS]
     parts = [folder_of(tmp_path, first, name="first"), folder_of(tmp_path, *rest, name="rest")]
-    (kept,) = record.of_papers(parts)
+    (kept,) = record.paper_records(parts)
     assert kept.counts == {"verdicts": len(CLAIMS)}
 
 
@@ -122,11 +122,11 @@ def test_a_proof_that_fails_is_not_recorded(tmp_path, monkeypatch):
 
 def test_runs_on_other_data_are_kept_beside_the_record(tmp_path):
     runs = [verdict(each.id, data="Fashion-MNIST") for each in CLAIMS]
-    kept = record.of_other_data([folder_of(tmp_path, *runs)])
+    kept = record.other_data_record([folder_of(tmp_path, *runs)])
     assert kept.path.name == "recorded-fashion-mnist.json"
     assert kept.counts == {"verdicts": len(CLAIMS)}
-    refusal(DamagedError, record.of_other_data, [folder_of(tmp_path, runs[0], name="part")])
-    assert refusal(InvalidValueError, record.of_other_data, []).argument == "folders"
+    refusal(DamagedError, record.other_data_record, [folder_of(tmp_path, runs[0], name="part")])
+    assert refusal(InvalidValueError, record.other_data_record, []).argument == "folders"
 
 
 def kept_search(folder: Path, statement: str, settings: int) -> Challenge:
@@ -142,10 +142,10 @@ def kept_search(folder: Path, statement: str, settings: int) -> Challenge:
 
 def test_searches_replace_those_of_the_same_statements_and_the_others_stay(tmp_path, records):
     before = [kept_search(tmp_path / "old", f"edge.lemma-{number}", 50) for number in (6, 7)]
-    record.write(*record.of_searches([tmp_path / "old"]))
+    record.write(*record.search_records([tmp_path / "old"]))
     recorded.searches_of.cache_clear()
     own = kept_search(tmp_path / "new", "edge.lemma-7", 90)
-    (found,) = record.of_searches([tmp_path / "new"])
+    (found,) = record.search_records([tmp_path / "new"])
     assert found.paper == "edge"
     assert found.path == records / "edge" / recorded.SEARCHES
     assert found.text == recorded.searches_text([before[0], own])

@@ -220,8 +220,8 @@ def test_damaged_samples_are_named_and_taken_anew(ran, tmp_path):
     assert [*again.damaged] == [key]
     assert [verdict.to_json() for verdict in report.verdicts] == verdicts
     assert [(first, last) for _, first, last in ran] == [(0, 64), *((64 * 2**k, 128 * 2**k) for k in range(4))]
-    assert again.found == first.written - {key}
-    assert again.written == {key}
+    assert again.read_keys == first.written_keys - {key}
+    assert again.written_keys == {key}
 
 
 def test_fewer_samples_take_the_place_of_no_more(tmp_path):
