@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 NOTEBOOK_WIDTH = 160  # characters
 FORMS: dict[str, Literal["svg", "png"]] = {".svg": "svg", ".png": "png"}  # formats of pictures, by suffix
 
-
 Content = Union[Callable[[Path], object], "Report"]  # a function that writes a file, or a report
 
 

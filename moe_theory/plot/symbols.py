@@ -45,8 +45,6 @@ _SCRIPT = re.compile(  # a superscript after ^, or a letter and its subscript af
     rf"(?:(?<=[\w)\]|'}}])\^|(?<![A-Za-z0-9_])(?P<base>[{LETTER}])_)"
     rf"(?P<script>\{{[^{{}}]*\}}|{_PAIR}|-?\d*\.?\d+|-?(?:th|[{LETTER}](?:_?\d)?(?![{LETTER}])))"
 )
-
-
 _ONE = re.compile(r"[−-]?(?:[\d.]+|[^\W\d_][\u0300-\u036f₀-ₜ]*|∞)")  # a number, or a letter with an index
 
 

@@ -16,11 +16,10 @@ from moe_theory.plot.markdown import code, paragraphs
 from moe_theory.report.pages import as_report, merged, read_printed
 from moe_theory.runs.files import prepare_folder, write_whole
 from moe_theory.verification import challenge, recorded
-from moe_theory.verification.catalog import NAME as INDEX
-from moe_theory.verification.catalog import index_text, own_or_tested_statements, statements
+from moe_theory.verification.catalog import INDEX, index_text, own_or_tested_statements, statements
 from moe_theory.verification.challenged import Challenge
 from moe_theory.verification.proofs import require_proofs
-from moe_theory.verification.recorded import Recorded, record_at, written
+from moe_theory.verification.recorded import Recorded
 from moe_theory.verification.registry import select_claims
 from moe_theory.verification.verdict import Report
 
@@ -44,7 +43,7 @@ def records_document(records: Sequence[PaperRecord]) -> Document:
 def write(record: PaperRecord) -> None:
     """Write the file with one entry per line. Raises: OutputError. DamagedError for another paper's file."""
     if record.path.name != recorded.SEARCHES and record.path.is_file():  # a file of searches does not name its paper
-        paper = record_at(record.path).paper
+        paper = recorded.record_at(record.path).paper
         if paper != record.paper:
             raise DamagedError(
                 f"{record.path} is the record of {paper}, so the record of {record.paper} cannot be written there. "
@@ -72,7 +71,7 @@ def paper_records(folders: Sequence[Path]) -> list[PaperRecord]:
 
 def paper_record(run: Recorded, name: str = recorded.NAME) -> PaperRecord:
     path = recorded.file_of(run.paper, name)
-    return PaperRecord(path, run.paper, {"verdicts": len(run.verdicts)}, written(run))
+    return PaperRecord(path, run.paper, {"verdicts": len(run.verdicts)}, recorded.record_text(run))
 
 
 def search_records(folders: Sequence[Path]) -> list[PaperRecord]:

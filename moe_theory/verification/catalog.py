@@ -23,7 +23,7 @@ from moe_theory.verification.records import read_record
 from moe_theory.verification.texts import claim_words, paper_texts, plain_statement, sentence_of, statement_texts
 from moe_theory.verification.verdict import FreeQuantity, Role, Statement
 
-NAME = "index.json"  # in the paper's folder
+INDEX = "index.json"  # in the paper's folder
 OVERVIEW = "overview"  # stands for a paper's name where the figure shows all papers
 OVERVIEW_TITLE = "Theorem over empirics, with statuses"
 SCHEMA = "moe-theory/index/1"
@@ -202,7 +202,7 @@ def _parsed_catalog(paper: str, index: Mapping[str, Any]) -> Catalog:
 
 def _index_of(paper: str) -> dict[str, Any] | None:
     """Return a paper's index, or None if it is missing, damaged or outdated."""
-    path = paper_folder(paper) / NAME
+    path = paper_folder(paper) / INDEX
     try:
         index = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

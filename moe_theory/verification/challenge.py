@@ -63,7 +63,6 @@ Point = tuple[tuple[FreeAxis, Any], ...]  # the axes that a setting changes, wit
 RECORDED: Point = ()  # the recorded setting changes no axis
 AxisBounds = list[tuple[FreeAxis, ClauseBound]]  # the inequalities of a clause, each with its axis
 Answer = list[Verdict] | str  # verdicts on a setting, or why it is refused
-ClaimGroup = tuple[Experiment, list[Claim]]  # an experiment and the claims that read it
 
 
 def challenge(
@@ -206,7 +205,7 @@ def _matching_statements(pattern: str) -> Sequence[Statement]:
 
 @dataclasses.dataclass(eq=False)
 class RegionSearch:
-    groups: Sequence[ClaimGroup]
+    groups: Sequence[tuple[Experiment, list[Claim]]]  # experiments, each with the claims that read it
     axes: Sequence[FreeAxis]
     seed: int  # of the search. Final verdicts have later seeds
     error: float  # probability that any flip is false

@@ -91,7 +91,7 @@ def recorded_verdicts(selected: Iterable[Statement] | None = None) -> list[Verdi
     return list(itertools.chain.from_iterable(run.whole() for name, run in runs.items() if name in papers))
 
 
-def written(recorded: Recorded) -> str:
+def record_text(recorded: Recorded) -> str:
     document = {"schema": SCHEMA, **dataclasses.asdict(recorded)}
     verdicts = [json.dumps(verdict, ensure_ascii=False) for verdict in document.pop("verdicts")]  # one line each
     head = json.dumps(document, indent=1, ensure_ascii=False).removesuffix("\n}")

@@ -61,7 +61,7 @@ def test_a_run_with_holes_is_not_recorded(tmp_path):
 def test_a_whole_run_is_recorded_as_it_was_but_for_its_place(whole, tmp_path):
     assert whole.command == "moe-theory verify deep --seed 1"
     assert [each["claim"] for each in whole.verdicts] == [each.id for each in CLAIMS]
-    text = recorded.written(whole)
+    text = recorded.record_text(whole)
     assert json.loads(text)["schema"] == recorded.SCHEMA
     (tmp_path / "recorded.json").write_text(text)
     assert recorded.record_at(tmp_path / "recorded.json") == whole

@@ -26,13 +26,13 @@ def papers():
 @pytest.mark.parametrize("paper", ordered_names())
 def test_an_index_is_that_of_its_paper(paper):
     """Else: moe-theory record, and commit what it changes."""
-    index = paper_folder(paper) / catalog.NAME
+    index = paper_folder(paper) / catalog.INDEX
     assert index.read_text(encoding="utf-8") == catalog.index_text(paper)
 
 
 @pytest.mark.parametrize("paper", ordered_names())
 def test_files_say_what_modules_declare(paper):
-    index = json.loads((paper_folder(paper) / catalog.NAME).read_text(encoding="utf-8"))
+    index = json.loads((paper_folder(paper) / catalog.INDEX).read_text(encoding="utf-8"))
     read, declared = catalog._parsed_catalog(paper, index), catalog.catalog_of(paper)
     assert read.statements == declared.statements
     assert all(type(statement) is Statement for statement in read.statements)
@@ -51,7 +51,7 @@ def test_an_edited_paper_is_imported(monkeypatch):
 
 def test_texts_and_an_index_that_differ_are_an_error():
     """Would catch a traceback where somebody misspells the id of a claim in a text."""
-    text = (paper_folder("edge") / catalog.NAME).read_text(encoding="utf-8")
+    text = (paper_folder("edge") / catalog.INDEX).read_text(encoding="utf-8")
     lacking, further = json.loads(text), json.loads(text)
     del lacking["claims"]["edge.lemma-1.least-change"]
     further["claims"]["edge.lemma-0"] = {}

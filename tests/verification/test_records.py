@@ -34,7 +34,7 @@ def claims():
 @pytest.mark.parametrize("path", sorted(PACKAGE.glob("*/recorded*.json")), ids=relative)
 def test_recorded_verdicts_are_read_and_written_as_they_are(path):
     run = recorded.record_at(path)
-    assert recorded.written(run) == path.read_text(encoding="utf-8")
+    assert recorded.record_text(run) == path.read_text(encoding="utf-8")
     report = Report(run.whole(), run.command, run.seed, run.error, run.versions, is_x64=True, readings=run.readings)
     document = json.loads(json.dumps(report.to_json(), allow_nan=False))
     again = Report.from_json(document)
