@@ -37,7 +37,7 @@ _LOG_WIDTH = 160  # characters in a line of a log or a pipe, unless COLUMNS is s
 
 
 def brief(text: str) -> str:
-    """Return a message, cut in the middle if it is long, as texts of users or libraries can be."""
+    """Return a message, cut in the middle if it has more than `LONGEST_LINE` characters."""
     if len(text) <= LONGEST_LINE:
         return text
     return f"{text[: LONGEST_LINE // 2]} ... {text[-LONGEST_LINE // 2 :]}"

@@ -66,7 +66,7 @@ def intervals(panel: "Axes", x: Any, y: Any, error: Any, label: str = "", *, log
 
 
 def note(panel: "Axes", words: str, at: tuple[Any, Any], shift: tuple[float, float] = (0, 0), **style: Any) -> None:
-    """Write words `shift` points away from the place `at`. They extend away from it."""
+    """Write words `shift` points away from the place `at`. The words extend away from this place."""
     across, up = shift
     sides: dict[str, Any] = {"ha": "right" if across < 0 else "left", "va": "top" if up < 0 else "bottom"}
     panel.annotate(words, at, shift, textcoords="offset points", **(sides | style))

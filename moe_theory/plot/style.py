@@ -52,7 +52,7 @@ def render_as(
 
 
 def saved(figure: "Figure", form: Form, title: str, caption: str) -> bytes:
-    """Return a figure's picture in the current style. Its bytes are always the same."""
+    """Return a figure's picture in the current style. Equal figures have equal bytes."""
     if figure.get_layout_engine() is not None:
         # We lay the figure out once and round, because the solver's last digits vary and would change ids in the file.
         figure.draw_without_rendering()

@@ -86,7 +86,7 @@ def document(report: Report) -> Document:
 
 
 def cited_papers(papers: Iterable[str]) -> list[str]:
-    """Return the papers by rank. Papers whose statements another paper tests take this paper's place."""
+    """Return the papers by rank. If a paper tests statements of other papers, they take its place."""
     names: set[str] = set()
     for paper in papers:
         tested = answers_for(paper) if paper in paper_names() else ()

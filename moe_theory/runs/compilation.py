@@ -24,9 +24,8 @@ def keep_programs(folder: str | os.PathLike[str] | None = None) -> Path | None:
     Raises: OutputError if the given folder is not writable.
 
     Examples:
-        >>> import tempfile
         >>> import moe_theory as mt
-        >>> mt.keep_programs(tempfile.mkdtemp())  # doctest: +SKIP
+        >>> mt.keep_programs("programs")  # doctest: +SKIP
         >>> verdicts = mt.verify("continual.lemma-4", readings="quick")  # doctest: +SKIP
     """
     if folder is None and VARIABLE in os.environ:

@@ -22,7 +22,7 @@ SEAL = "sha256"  # the key in a document for its digest
 
 @contextlib.contextmanager
 def whole_set(folder: Path, names: Iterable[str]) -> Iterator[dict[str, Path]]:
-    """Yield temporary files, which durably take these names once all are written. Raises: OutputError."""
+    """Yield a temporary file for each name. Once all are written, they take these names. Raises: OutputError."""
     mark = uuid.uuid4().hex[:12]
     temporaries = {name: folder / f".{name}.{mark}{SUFFIX}" for name in names}
     local(folder)

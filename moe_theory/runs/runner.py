@@ -56,7 +56,7 @@ def run_within(call: Callable[[], T], seconds: float | None) -> T | None:
 
 
 def programs_first(users: Iterable[T], program_of: Callable[[T], Hashable]) -> list[T]:
-    """Return users of programs, beginning with one of each program, so that workers do not wait for one compilation."""
+    """Return users of programs, first one of each program, so that workers do not all wait for one compilation."""
     users = list(users)
     firsts: dict[Hashable, T] = {}
     for user in users:

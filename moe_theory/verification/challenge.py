@@ -260,11 +260,18 @@ class RegionSearch:
     def begin(self, readings: Sequence[ReadingLike], name: str) -> None:
         """Try the recorded setting under all readings, and select one with verdicts. Raises: InvalidValueError."""
         self.num_readings = len(readings)
-        answers = [self._judge_point(RECORDED, FEW, self.seed, self.error, reading=reading) for reading in readings]
-        pairs = zip(readings, answers, strict=True)
-        violations = [(reading, _largest_violation(answer)) for reading, answer in pairs if not isinstance(answer, str)]
+        violations: list[tuple[ReadingLike, float]] = []
+        refusals: list[str] = []
+        for reading in readings:
+            answer = self._judge_point(RECORDED, FEW, self.seed, self.error, reading=reading)
+            if isinstance(answer, str):
+                refusals.append(answer)
+            else:
+                violations.append((reading, _largest_violation(answer)))
         if not violations:
-            raise InvalidValueError(f"{name} cannot be tested in its recorded runs: {answers[0]}", argument="statement")
+            raise InvalidValueError(
+                f"{name} cannot be tested in its recorded runs: {refusals[0]}", argument="statement"
+            )
         self.reading, self.first_violation = violations[0]
         self.looked[RECORDED] = Looked({}, self.first_violation, FEW)
         is_broken = self.first_violation > 0

@@ -34,7 +34,7 @@ class ChunkTask(NamedTuple):
 
 
 def compute_there(task: ChunkTask) -> tuple[Outcome, float]:
-    """Compute a chunk on a worker. Raises: the errors of `run_cells`, or InvalidValueError on an unlike machine."""
+    """Compute a chunk on a worker. Raises: the errors of `run_cells`, and InvalidValueError if samples would differ."""
     with jax.enable_x64(task.is_x64):
         group, key = _group_of(task.claim, task.reading, task.settings, seed=task.seed, is_x64=task.is_x64)
         if key != task.key:

@@ -42,7 +42,7 @@ class Study:
     cells: tuple[Cell, ...]
     random: frozenset[str]  # cells with random numbers, which an exact claim must not read
     seed: int
-    looks: tuple[int, ...]  # largest numbers of replicates at the interim analyses
+    looks: tuple[int, ...]  # numbers of replicates at the interim analyses
     least_replicates: int  # fewer do not support an identity, because further replicates cost no error
 
     @property

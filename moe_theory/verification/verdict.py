@@ -175,7 +175,7 @@ class Verdict(Shown, JsonRecord):
 
     @property
     def violation(self) -> float:
-        """The excess over the margin, in units of the margin. It is negative within it, and NaN without numbers.
+        """The excess over the margin, in units of the margin. It is negative inside, and NaN without numbers.
 
         If the margin is 0, the unit is a probability or a replicate's standard deviation.
         """
