@@ -123,13 +123,11 @@ class Declared(Statement):
         """Return a decorator that registers a claim's measuring function.
 
         The function receives one run of a selection at a time, or all runs by name if `runs` is an experiment. It
-        returns numbers (B,) or components (V, B). Each role is also a method, as in
-        `LEMMA.charitable("lemma-8.experts", ...)`.
+        returns numbers (B,) or components (V, B). Each role is also a method, such as `LEMMA.charitable(...)`.
 
         Args:
             id: the claim's id. In a paper's folder it omits the paper's name, as in "lemma-8.experts".
             runs: an experiment, or a selection of its cells (`Experiment.over`, `Experiment.together`).
-            criterion: a criterion such as `equality(...)`.
             says: the claim in one sentence. Claims with a file of texts need neither this nor `formula` and `where`.
             formula, where: the formula in LaTeX and the place in the paper, by default the statement's.
             labels: names of the components, if the selection has none.
@@ -164,11 +162,7 @@ class Declared(Statement):
                 free=free,
                 cells=selection.cells,
             )
-            register(claim)
-            self.roles[claim.id] = claim_role
-            if hasattr(function, "__dict__"):  # built-in functions lack it
-                setattr(function, CLAIMED, True)
-            return function
+            return self._register_claim(claim_role, claim, function)
 
         return declare
 
@@ -181,6 +175,13 @@ class Declared(Statement):
     competitor = functools.partialmethod(claim, role=Role.COMPETITOR)
     replacement = functools.partialmethod(claim, role=Role.CORRECTED)
     ours = functools.partialmethod(claim, role=Role.OURS)
+
+    def _register_claim(self, role: Role, claim: Claim, function: F) -> F:
+        register(claim)
+        self.roles[claim.id] = role
+        if hasattr(function, "__dict__"):  # built-in functions lack it
+            setattr(function, CLAIMED, True)
+        return function
 
     def _claim_texts(self, id: str, says: str | None, formula: str, where: str) -> ClaimTexts:
         if says is not None:
@@ -254,13 +255,9 @@ def statement(
         True
     """
     holds = holds or {}
-    if texts.get("claim"):
-        words = given_texts(id, texts)
-    elif module:  # the texts are in a file
-        words = statement_texts(module, id)
+    words = _texts_of(id, module, texts)
+    if not texts.get("claim"):  # the texts are in a file
         hypotheses = (*paper_texts(module).all, *words.hypotheses, *hypotheses)
-    else:
-        raise DeclarationError(f"statement {shortened(id)}: give claim=..., or module=__name__ if a file has texts.")
     home = paper_of(module)  # the paper whose folder has the module, or None
     owner = words.paper or home
     if owner is None:
@@ -280,6 +277,14 @@ def statement(
         axes=(free,) if isinstance(free, FreeAxis) else tuple(free or ()),
         shared_axes=tuple(shared_free) if free is None else (),
     )._register()
+
+
+def _texts_of(id: str, module: str, texts: Mapping[str, Any]) -> StatementTexts:
+    if texts.get("claim"):
+        return given_texts(id, texts)
+    if not module:
+        raise DeclarationError(f"statement {shortened(id)}: give claim=..., or module=__name__ if a file has texts.")
+    return statement_texts(module, id)
 
 
 def _hypothesis(hypothesis: str | Hypothesis, module: str, holds: Mapping[str, Holds]) -> Hypothesis:
