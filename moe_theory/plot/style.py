@@ -16,7 +16,6 @@ from moe_theory.runs.files import plain
 if TYPE_CHECKING:
     from matplotlib.figure import Figure, FigureBase
 
-
 Form = Literal["svg", "pdf", "png"]
 FORMS: tuple[Form, ...] = ("svg", "pdf", "png")
 UNITS = {"in": 1.0, "cm": 2.54, "mm": 25.4}  # units per inch

@@ -77,13 +77,16 @@ class Experiment(Shown):
         return {**vars(self), "of": None, "length_of": None}, *selecting
 
     def row(self) -> dict[str, Any]:
+        """Return a row of a table."""
         cells = ", ".join(self.cells)
         return {"experiment": self.name, "rounds": self.num_rounds, "replicates": self.replicates, "cells": cells}
 
     def system_of(self, cell: str) -> System:
+        """Return the system that a cell runs."""
         return self.systems.get(cell, self.system)
 
     def cells_under(self, reading: ReadingLike) -> list[Cell]:
+        """Return the cells with their parameters."""
         params = {name: reading.params(**overrides) for name, overrides in self.cells.items()}
         fields = ("record_every", "observe", "start", "keeps_state", "is_double", "dims")
         shared = {field: getattr(self, field) for field in fields}
@@ -287,9 +290,11 @@ class Claim(Shown):
 
     @property
     def margin(self) -> float:
+        """The margin of its test."""
         return self.criterion.margin
 
     def row(self) -> dict[str, Any]:
+        """Return a row of a table."""
         return {"claim": self.id, "where": self.where, "kind": self.kind, "statement": self.statement}
 
     def __post_init__(self) -> None:

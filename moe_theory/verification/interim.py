@@ -96,8 +96,7 @@ class SequentialTest:
         self.looks: list[Look] = []
         self.latest: Verdict = blank
         self.has_ended = False
-        # Cells that the claim reads, or None if not known yet.
-        self.cells = None if claim.cells is None else set(claim.cells)
+        self.cells = None if claim.cells is None else set(claim.cells)  # cells that the claim reads, once known
 
     @property
     def count(self) -> int:

@@ -50,9 +50,7 @@ def verify(
     progress: Progress = automatic,
     on_verdict: OnVerdict = lambda verdict: None,
 ) -> Verdicts:
-    """Test claims under readings.
-
-    The number of replicates doubles until a claim is decided.
+    """Test claims under readings, with a doubling number of replicates until each claim is decided.
 
     Args:
         patterns: ids, globs or names of papers.

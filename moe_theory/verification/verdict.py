@@ -202,10 +202,12 @@ class Verdict(Shown, JsonRecord):
 
     @property
     def setting(self) -> str:
+        """The verdict's settings, in words."""
         return " and ".join(self.settings)
 
     @property
     def record(self) -> dict[str, Any]:
+        """The verdict's fields in a record."""
         fields = self.to_json()
         return {name: fields[name] for name in FIELDS if name not in self.LATER or fields[name]}
 
