@@ -62,6 +62,6 @@ def challenge(
         load_claims(module)
     keep_programs()
     options = {"reading": reading, "seed": seed, "error": error, "module": module and str(module)}
-    with terminal_progress(open_console()) as progress:
+    with terminal_progress(open_console(), is_timed=False) as progress:
         searches = search_each(patterns, seconds, **options, folder=out, progress=progress)
     show_document(searches_document(searches))

@@ -1,7 +1,10 @@
 """`moe-theory verify`."""
 
 import dataclasses
+import itertools
+import re
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +24,8 @@ from moe_theory.cli.options import (
     system_option,
 )
 from moe_theory.cli.output import command_line, damaged_lines, open_console, show_document, stop, stop_at_once
-from moe_theory.core.errors import InvalidValueError
+from moe_theory.core.errors import InvalidValueError, UnknownNameError, unknown_name
+from moe_theory.core.papers import paper_names
 
 if TYPE_CHECKING:
     from moe_theory.verification.request import Request
@@ -98,6 +102,8 @@ def verify(out: Path | None, dask: str | None, **asked: Any) -> None:
         asked["patterns"] = tuple(first_look)
         asked["readings"] = asked["readings"] or ("quick",)
         asked["replicates"] = asked["replicates"] or FIRST_REPLICATES
+    if not asked["module"]:
+        _require_known(asked["patterns"])
     default_folder = OWN_RUN if asked["system"] else LAST_RUN
     folder = out or Path(default_folder)
     report, paths, samples = _judge(request_of(**asked), folder, dask=dask, has_page=out is not None)
@@ -109,6 +115,21 @@ def verify(out: Path | None, dask: str | None, **asked: Any) -> None:
         show_document(comparison.comparison(report, paths))
     else:
         show_document(verdicts.verdicts_document(report, paths, samples))
+
+
+def _require_known(patterns: Iterable[str]) -> None:
+    """Raise UnknownNameError for a name that no paper has, without an import of JAX or a paper."""
+    from moe_theory.verification.catalog import statements
+
+    for pattern in patterns:
+        if not re.search(r"[*?:\[]", pattern):  # neither a glob nor PAPER:TIER
+            try:
+                statements(pattern)
+            except UnknownNameError:
+                every = statements()
+                ids = itertools.chain.from_iterable(statement.roles for statement in every)
+                names = dict.fromkeys((*ids, *(statement.name for statement in every), *paper_names()))
+                raise unknown_name("claim", pattern, names) from None
 
 
 def seconds_of(text: str) -> float:

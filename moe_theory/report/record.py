@@ -41,7 +41,14 @@ def records_document(records: Sequence[PaperRecord]) -> Document:
 
 
 def write(record: PaperRecord) -> None:
-    """Write the file with one entry per line. Raises: OutputError."""
+    """Write the file with one entry per line. Raises: OutputError. DamagedError for another paper's file."""
+    if record.path.name != recorded.SEARCHES and record.path.is_file():  # a file of searches does not name its paper
+        paper = recorded.record_at(record.path).paper
+        if paper != record.paper:
+            raise DamagedError(
+                f"{record.path} is the record of {paper}, so the record of {record.paper} cannot be written there. "
+                "Every paper needs its own folder. Move the module that defines PAPER into a new folder."
+            )
     write_whole(prepare_folder(record.path.parent) / record.path.name, record.text)
 
 

@@ -117,6 +117,7 @@ def challenge(
         command += f" --module {shlex.quote(module)}"
     with shown_progress(progress) as listener:
         search = RegionSearch(groups, axes, seed, error=error, seconds=seconds, module=module, progress=listener)
+        listener.running(f"the search on {chosen_statement.name}")
         search.begin(readings, chosen_statement.name)
         return search.run(chosen_statement, command)
 
@@ -344,7 +345,7 @@ class RegionSearch:
         for start in range(0, len(waiting), width):
             if self.elapsed > limit:
                 return
-            self.progress.at(f"{len(self.looked)} settings")
+            self.progress.at(f"setting {len(self.looked) + 1}, {self.elapsed:.0f} of {self.seconds:g} s")
             answers = self._judge(waiting[start : start + width], replicates, self.seed, self.error)
             for point, answer in answers.items():
                 if isinstance(answer, str):
