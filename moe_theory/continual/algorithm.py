@@ -54,7 +54,7 @@ class Info(NamedTuple):
     """Observables of one round."""
 
     task: Int[Array, ""]  # n_t
-    expert: Int[Array, ""]  # m_t, with top-k routing the first choice
+    expert: Int[Array, ""]  # m_t, the first choice in top-k routing
     chosen: Bool[Array, " M"]  # the experts that learned the task
     gate_outputs: Float[Array, " M"]  # h_m, without the perturbation
     gate_probabilities: Annotated[Float[Array, " M"], SHARE]  # softmax pi_m
@@ -72,7 +72,7 @@ class Routing(NamedTuple):
 
     gate_outputs: Float[Array, " M"]  # h_m, without the perturbation
     gate_probabilities: Float[Array, " M"]  # softmax pi_m
-    scores: Float[Array, " M"]  # from the router
+    scores: Float[Array, " M"]  # the router's scores
     ranked: Int[Array, " k"]  # the experts that learn, best first, -1 in unused rows
     masks: Bool[Array, "k M"]  # `ranked` as one-hot rows, which are zero where unused
 
@@ -87,7 +87,7 @@ class Parts(NamedTuple):
 
 
 class Learned(NamedTuple):
-    state: Any  # with new models and unchanged gates
+    state: Any  # the state with new models and unchanged gates
     squared_moves: Float[Array, " k"]  # |w_t - w_{t-1}|^2 of each expert that learned, 0 in unused rows
     errors: Any = None  # what `Info` shows of the errors
 

@@ -128,7 +128,7 @@ def route_tilt(
         3.2e-05
     """
     theta = np.asarray(gates, np.float64)
-    if np.abs(theta.sum(axis=0)).max() > 1e-4 * np.abs(theta).max():  # far above float32's rounding
+    if np.abs(theta.sum(axis=0)).max() > 1e-4 * np.abs(theta).max():  # a bound far above float32's rounding
         raise InvalidValueError(
             "gates must add up to 0 over experts, as they do by Lemma 4. Subtract their mean.", argument="gates"
         )
@@ -318,7 +318,7 @@ def routing_probabilities(
     kinks = np.concatenate(
         [-other_leads, 1 - other_leads, np.zeros_like(outputs)[..., None], np.ones_like(outputs)[..., None]], -1
     )
-    ends = np.sort(np.clip(kinks, 0, 1), axis=-1)  # of the polynomial's pieces
+    ends = np.sort(np.clip(kinks, 0, 1), axis=-1)  # ends of the polynomial's pieces
     middles = (ends[..., 1:] + ends[..., :-1]) / 2
     halves = (ends[..., 1:] - ends[..., :-1]) / 2
     nodes, weights = np.polynomial.legendre.leggauss(num_experts // 2 + 1)  # exact at least to degree M
@@ -355,7 +355,7 @@ def coverage_probability(num_sets: Size, num_experts: Size) -> float:
         >>> corrected.coverage_probability(num_sets=2, num_experts=3)
         0.75
     """
-    # By inclusion and exclusion over the sets that are empty.
+    # Inclusion and exclusion, over the sets that are empty.
     ways = ((-1) ** empty * math.comb(num_sets, empty) * (num_sets - empty) ** num_experts for empty in range(num_sets))
     return sum(ways) / num_sets**num_experts
 

@@ -34,7 +34,7 @@ from moe_theory.verification.statement import limit_probability, probability
 FAILURE = 0.05  # delta: the largest value allowed for a probability that the paper calls delta or o(1)
 LIKELY = limit_probability(to=1, margin=FAILURE)
 UNLIKELY = limit_probability(to=0, margin=FAILURE)
-RARELY = probability(at_most=FAILURE)  # in every cell, without a limit
+RARELY = probability(at_most=FAILURE)  # must hold in every cell, not only in a limit
 
 
 def gate_span(state: State, info: Info) -> Float[Array, ""]:
@@ -113,7 +113,7 @@ def start_on_shared_pools(seed_key: Key[Array, ""], replicates: Int[Array, " B"]
         pool = draw_pool(key, SINGLE_DIMS.num_tasks, SINGLE_DIMS.num_features, params)
         return begin(SINGLE_DIMS, params, pool)
 
-    owners = replicates.astype(jnp.uint32) % NUM_POOLS + np.uint32(2**31)  # far beyond the replicates of runs
+    owners = replicates.astype(jnp.uint32) % NUM_POOLS + np.uint32(2**31)  # integers that no run uses as a replicate
     return trailing_vmap(start, is_batched=(True, False))(replicate_keys(seed_key, owners), params)
 
 
@@ -200,7 +200,7 @@ FREE_NOISE = Scale("noise_scale", low=0.01, high=1.0, of="truth_scale")
 FREE_BETA = Scale("min_strength", low=0.0, high=1.0)
 FREE_LEVEL = Scale("noise_scale", low=0.001, high=0.3)  # in units of signals' entries
 FREE = (FREE_ALPHA, FREE_GAMMA, FREE_NOISE, FREE_BETA)
-FREE_AT_LEVEL = (FREE_ALPHA, FREE_GAMMA, FREE_LEVEL, FREE_BETA)  # for cells whose noise does not follow sigma_0
+FREE_AT_LEVEL = (FREE_ALPHA, FREE_GAMMA, FREE_LEVEL, FREE_BETA)  # free in cells whose noise is the same for all sigma_0
 
 # Grids for the O() and Omega() statements about router and gates. On the grid of scales all parameters shrink as
 # Algorithm 1 requires, with constants of 1: alpha and eta as sigma_0^0.5, lambda and Gamma as sigma_0^1.25. With c =
@@ -208,7 +208,7 @@ FREE_AT_LEVEL = (FREE_ALPHA, FREE_GAMMA, FREE_LEVEL, FREE_BETA)  # for cells who
 # differences inside a cluster, which shrink with sigma_0. Runs last at least `ROUNDS_PAST_EXPLORATION` beyond T1.
 ROUTER_SCALES = (0.000625, 0.0025, 0.01, 0.04)
 ROUTER_SCALE = 0.04  # sigma_0 on the grids of learning rates and of experts
-ROUTER_RATES = (0.05, 0.1, 0.2, 0.4)  # with ROUTER_SCALE^0.5 = 0.2, the rate in the grid of scales
+ROUTER_RATES = (0.05, 0.1, 0.2, 0.4)  # they include ROUTER_SCALE^0.5 = 0.2, the rate in the grid of scales
 ROUNDS_PAST_EXPLORATION = 100
 ROUTER_EXPERTS = (8, 16, 32, 64)
 ROUTER_MANY = 10
@@ -332,7 +332,7 @@ def _num_clusters(num_experts: int) -> int:
 def specialization_params(num_experts: int, scale: float) -> Overrides:
     """Return overrides with sigma_0 = `scale` and the orders of Algorithm 1's input line."""
     ratio = scale / SIGMA_0
-    defaults = Params()  # of Fig. 2
+    defaults = Params()  # parameters of Fig. 2
     return {
         "num_experts": num_experts,
         "num_clusters": _num_clusters(num_experts),
@@ -395,9 +395,9 @@ NO_TERMINATION = without_termination({})
 # compare them are in float64. Signals of a cluster are within O(sigma_0^1.5), as the proof of Lemma 1 supposes. The
 # gates of nearly all runs are fixed within a few rounds of T1, and nothing that is measured changes after that. So runs
 # end at 1.25 T1 or soon after. Runs whose gates learn forever end at t_1 or at t_2.
-LIMIT_SCALES = (1e-6, 1e-5, 1e-4, 1e-3)  # of runs that end soon after T1
-T1_LIMIT_SCALES = (1e-5, 1e-4, 1e-3, 1e-2)  # of runs up to t_1
-T2_LIMIT_SCALES = (2e-4, 1e-3, 5e-3, 2e-2)  # of runs up to t_2
+LIMIT_SCALES = (1e-6, 1e-5, 1e-4, 1e-3)  # sigma_0 of runs that end soon after T1
+T1_LIMIT_SCALES = (1e-5, 1e-4, 1e-3, 1e-2)  # sigma_0 of runs up to t_1
+T2_LIMIT_SCALES = (2e-4, 1e-3, 5e-3, 2e-2)  # sigma_0 of runs up to t_2
 PAST_T1_SHARE = 0.25
 LAST_ROUND = 10**7  # a stride beyond the longest run, of which only the last round is recorded
 SPAN_STRIDE = 20  # rounds between records of a gap
@@ -526,8 +526,8 @@ COVERAGE_SCALE = 0.01
 MEMBERS = 6  # tasks of a cluster
 COVERAGE_CELL = f"{COVERAGE_SETS} sets"
 AMPLE_SETS = 6
-AMPLE_FACTOR = 16  # of the number of experts that the proof requires
-AMPLE_MEMBERS = 80  # of a cluster, so that there are still fewer experts than tasks
+AMPLE_FACTOR = 16  # a multiple of the number of experts that the proof requires
+AMPLE_MEMBERS = 80  # tasks of a cluster, so many that experts are still fewer than tasks
 
 
 def _coverage(
@@ -706,7 +706,7 @@ def printed_metric(
     return values
 
 
-@functools.lru_cache(maxsize=2 * NUM_POOLS)  # for two readings: every analysis of a claim uses its pools again
+@functools.lru_cache(maxsize=2 * NUM_POOLS)  # pools of two readings, because every analysis of a claim uses them again
 def exact_of_pool(truths: bytes, signals: bytes, num_tasks: int, num_samples: int, num_rounds: int) -> corrected.Exact:
     """Return exact single-expert metrics by round, for a pool's float64 arrays (N, d) as bytes, which can be hashed."""
     truth_rows = np.frombuffer(truths).reshape(num_tasks, -1)
@@ -812,8 +812,8 @@ def gate_output_pairs(run: Run) -> Float[np.ndarray, "B 2 M"]:
     """Return the gate outputs of two arrivals of one cluster, or of one task, by round T's gates."""
     params = run.params
     num_tasks = ROUTER_DIMS.num_tasks
-    units = draws_of(run, 3, stream=6)  # for the first task and two strengths
-    first = np.minimum((units[:, 0] * num_tasks).astype(int), num_tasks - 1)  # a product may round up to N
+    units = draws_of(run, 3, stream=6)  # uniform numbers for the first task and two strengths
+    first = np.minimum((units[:, 0] * num_tasks).astype(int), num_tasks - 1)  # rounding may make the product N
     second = (first + int(params.num_clusters)) % num_tasks  # task n is in cluster n mod K
     pool_signals = np.moveaxis(run.state.pool.signals, -1, 0).astype(np.float64)
     signals = pool_signals[np.arange(len(first))[:, None], np.stack([first, second], axis=1)]

@@ -20,11 +20,11 @@ from moe_theory.core.tasks import ORTHOGONAL, PROPORTIONAL, Arrival, Pool
 from moe_theory.verification import Experiment
 from moe_theory.verification.claim import Overrides, Selection
 
-TIER = "interventions"  # which a quick check skips
+TIER = "interventions"  # a quick check skips this tier
 ALONG_TRUTHS = {"signal_law": PROPORTIONAL}
 AS_DEFAULT = ALONG_TRUTHS | {"signal_scale": 1 / SIGMA_0, "cluster_spread": SIGMA_0**1.5}  # the default reading
 ROUNDS_WITHOUT_BALANCE = 20  # the first rounds, in which `later_balance_cost` is 0
-BLIND = {"perturbation_scale": experiments.UNIFORM_PERTURBATION}  # far above all outputs, so that routing ignores tasks
+BLIND = {"perturbation_scale": experiments.UNIFORM_PERTURBATION}  # too large for any output to decide the routing
 
 
 def by_kind(
@@ -199,7 +199,7 @@ LEARNED_AT_ONCE = variant(
     system=diagnostics.system_with_diagnostics(LEARNING_DIMS, fit=whole_truth),
 )
 
-# These last up to T1, as (42) requires.
+# Runs that last up to T1, as (42) requires.
 EXPLORED = variant(
     experiments.NO_TERMINATION,
     "explored",

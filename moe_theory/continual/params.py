@@ -94,7 +94,7 @@ class Params(NamedTuple):
     """
 
     num_experts: Annotated[Count, PaddedTo("max_experts")] = 10  # M
-    num_active: Annotated[Count, PaddedTo("max_active"), AtMost("num_experts", DISTINCT)] = 1  # k, in the paper 1
+    num_active: Annotated[Count, PaddedTo("max_active"), AtMost("num_experts", DISTINCT)] = 1  # k. The paper's is 1
     learning_rate: GateStep = 0.5  # eta of (9)
     balance_weight: NonNegative = 0.5  # alpha of (7)
     perturbation_scale: NonNegative = 0.3  # lambda of (1)

@@ -223,11 +223,11 @@ def lemma_16(
         >>> theory.lemma_16(np.array([[0]]), np.array([[0]]), np.array([[[3.0], [4.0]]]), ratio=0.5).tolist()
         [12.5]
     """
-    own_truths = np.take_along_axis(truths, tasks[:, None, :], axis=0)  # of each arrival, (T, d, B)
+    own_truths = np.take_along_axis(truths, tasks[:, None, :], axis=0)  # truth of each arrival's task, (T, d, B)
     share_expert = experts[:, None] == experts[None, :]
     loads = share_expert.sum(axis=1)
     is_successor = np.triu(np.ones(share_expert.shape[:2]), 1)[:, :, None] * share_expert  # 0 or 1
-    weights = (1 - ratio) * ratio ** is_successor.sum(axis=1)  # of the l-th of L arrivals, which has L - l successors
+    weights = (1 - ratio) * ratio ** is_successor.sum(axis=1)  # the l-th of L arrivals has L - l successors
     distances = np.sum((own_truths[:, None] - own_truths[None, :]) ** 2, axis=2)
     norms = np.sum(own_truths**2, axis=1)
     errors = ratio**loads * norms + np.sum(share_expert * weights[:, None] * distances, axis=0)

@@ -58,7 +58,7 @@ class State(NamedTuple):
     pending_norm: Annotated[Float[Array, " S"], AT_LEAST_0]  # length |w_t - w_{t-1}| of this change
     pending_input: Float[Array, "S p"]  # stale gate input sum_i X_i
     pending_slopes: Float[Array, "S M"]  # stale derivatives of pi_{m_i} in the gate outputs, (25), (26)
-    refit: Refit | None = None  # only where servers hold several tasks
+    refit: Refit | None = None  # set only if servers hold several tasks
     memory: PyTree = None  # what a custom locality loss remembers
 
 
@@ -70,8 +70,8 @@ class Info(NamedTuple):
     expert: Int[Array, ""]  # m_t, `DROPPED` if the task went to no server
     delay: Annotated[Int[Array, ""], AT_LEAST_0]  # d_t of (1), in rounds, 0 if the task went to no server
     wait: Annotated[Int[Array, ""], AT_LEAST_0]  # rounds before the server starts on it (`soonest`)
-    num_busy: Int[Array, ""]  # servers that the router found at capacity
-    num_idle: Int[Array, ""]  # servers that the router found available
+    num_busy: Int[Array, ""]  # servers that were at capacity at routing
+    num_idle: Int[Array, ""]  # servers that could take a task at routing
     num_completed: Int[Array, ""]  # tasks done at the start of this round
     completed_task: Int[Array, " S"]  # types of these tasks, by slot, `NONE` elsewhere
     completed_change: Annotated[Float[Array, ""], AT_LEAST_0]  # sum of |w_{t} - w_{t-1}| over these tasks

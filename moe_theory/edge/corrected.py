@@ -85,7 +85,7 @@ def generalization_error(
 
 @checked
 def by_loads(
-    errors: Annotated[Float[Numbers, " L"], Within()],  # computed, so rounding may put it on either side of 0
+    errors: Annotated[Float[Numbers, " L"], Within()],  # rounding may put these computed values on either side of 0
     loads: Annotated[Real[Numbers, "*batch M"], Whole(0)],
 ) -> Float[Numbers, "*batch"]:
     """Return E[G_T | loads] from `errors` g(0..max_load) and integer `loads`, or 0 without any task.

@@ -46,7 +46,7 @@ class Trip(NamedTuple):
     uplink: Float[Array, ""]  # duration of the user's uplink, exponential with mean 1
 
 
-MOST_ROUNDS = 2.0**30  # of an unbounded delay, which may even be infinite, so that it fits 32 bits
+MOST_ROUNDS = 2.0**30  # limit of an unbounded or infinite delay, so that it fits 32 bits
 
 Law = Callable[[Trip, Params], Int[Array, " M"]]  # a pure function: a trip -> the delays to each server, in rounds
 
@@ -60,7 +60,7 @@ def uniform(trip: Trip, params: Params) -> Int[Array, " M"]:
 
 def geometric(trip: Trip, params: Params) -> Int[Array, " M"]:
     """Return the lower bound plus a geometric number of rounds (`geometric_stop`), clipped to the upper bound."""
-    log_continue = jnp.log1p(-jnp.asarray(params.geometric_stop, trip.uniform.dtype))  # -inf at 1
+    log_continue = jnp.log1p(-jnp.asarray(params.geometric_stop, trip.uniform.dtype))  # -inf if delays always stop
     further = jnp.floor(jnp.log(trip.uniform) / log_continue)
     return jnp.minimum(trip.least + jnp.minimum(further, MOST_ROUNDS).astype(jnp.int32), trip.most)
 

@@ -247,7 +247,7 @@ def _limit(name: str, dims: Dims, cells: Mapping[str, Overrides], observe: Obser
         dims=dims,
         system=system(dims),
         cells=cells,
-        num_rounds=1,  # `past_exploration` has its own numbers
+        num_rounds=1,  # `past_exploration` sets the number of rounds
         observe=observe,
         replicates=2048,
         measured=Measured(past_exploration, runs_systems=True),
@@ -325,8 +325,7 @@ BY_SCALE_QUIET = QUIET_LIMIT.over({name: cell["truth_scale"] for name, cell in Q
 BY_RATE = RATE_LIMIT.over({name: cell["learning_rate"] for name, cell in RATE_LIMIT.cells.items()})
 BY_SERVERS = SERVER_LIMIT.over("num_experts")
 
-# Fig. 3's settings with the fewest servers that the paper calls enough. Every task, its truth and its server are
-# recorded.
+# Fig. 3's settings with the fewest servers that the paper calls enough, with a record of every task, truth and server.
 ROUTED_EXPERTS = ENOUGH[0]
 ROUTED_ROUNDS = (300, FIGURE_3_ROUNDS)
 ROUTED = Experiment(
@@ -495,7 +494,7 @@ final_error = error_at(FIGURE_3_ROUNDS)
 
 
 def up_to_t1(run: Run, name: str) -> np.ndarray:
-    return getattr(run.records, name)[: explored_record(run) + 1].astype(np.float64)  # with the first record from T1 on
+    return getattr(run.records, name)[: explored_record(run) + 1].astype(np.float64)  # up to the first record from T1 on
 
 
 def misrouted_share(run: Run) -> np.ndarray:

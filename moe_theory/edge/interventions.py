@@ -19,7 +19,7 @@ from moe_theory.edge.experiments import BY_RATE, BY_SCALE
 from moe_theory.edge.params import Params
 from moe_theory.verification.claim import Overrides, Selection
 
-TIER = "interventions"  # which a quick check skips
+TIER = "interventions"  # a quick check skips this tier
 
 
 def own_kind(gate_outputs: Float[Array, " M"], state: State, arrival: Arrival, params: Params) -> Float[Array, " M"]:

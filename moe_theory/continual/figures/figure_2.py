@@ -19,7 +19,7 @@ SYMBOLS = {"forgetting": "forgetting $F_t$", "generalization_error": "generaliza
 METRICS = tuple(SYMBOLS)
 TERMINATIONS = ("with", "without")
 PANELS = tuple(itertools.product(METRICS, TERMINATIONS))  # (a) to (d)
-EQUATIONS = {  # numbers by statement and metric
+EQUATIONS = {  # numbers of equations, by statement and metric
     "proposition-4": dict(zip(METRICS, ("(17)", "(18)"), strict=True)),
     "theorem-2": dict(zip(METRICS, ("(21)", "(22)"), strict=True)),
     "theorem-1": dict(zip(METRICS, ("(19)", "(20)"), strict=True)),
@@ -48,7 +48,7 @@ def compute(setup: plot.Setup, terminations: Sequence[str] = TERMINATIONS) -> xr
         expected = corrected.given_routes(run.state.pool, dims.num_samples, run.records.task, run.records.expert)
         recorded = runs[name].rounds - 1
         exact[name] = corrected.Exact(*(leaf[recorded].mean(axis=1) for leaf in expected))
-    if 1 in numbers:  # one expert's moments are exact
+    if 1 in numbers:  # for one expert there are exact moments
         cells_of_one = [_cell_of(1, termination) for termination in terminations]
         exact |= dict.fromkeys(cells_of_one, _exact_means(runs[cells_of_one[0]], dims))
 
@@ -72,7 +72,7 @@ def _cell_of(num_experts: int, termination: str) -> str:
 def _values_of(run: Run, exact: corrected.Exact, dims: Dims) -> dict[str, Float[np.ndarray, "2 R"]]:
     samples = np.stack([getattr(run.records, metric) for metric in METRICS])
     printed = None
-    if run.params.terminate or int(run.params.num_experts) == 1:  # which the paper's statements suppose
+    if run.params.terminate or int(run.params.num_experts) == 1:  # the paper's statements suppose termination
         printed = _printed(run, dims)
     missing = np.full(samples.shape[:2], np.nan)
     return plot.across_replicates(samples) | {

@@ -16,9 +16,9 @@ from moe_theory.runs import Cell
 DIMS = HISTORY.dims
 PERTURBATION = SIGMA_0**PERTURBATION_POWER
 ROUNDS_DRAWN = 100
-COLOURS = ("C0", "C3", "C2")  # of the clusters
-MARKERS = "os^"  # of the clusters
-# Of threshold to perturbation, by the sign of the difference of their powers. A larger power of sigma_0 < 1 is smaller.
+COLOURS = ("C0", "C3", "C2")  # one for each cluster
+MARKERS = "os^"  # one for each cluster
+# Relation of threshold to perturbation, by the sign of the difference of their powers of sigma_0 < 1.
 RELATIONS = {-1: ">", 0: "=", 1: "<"}
 LANE = 0.27  # vertical distance between the lanes of an expert's clusters
 MARK = roles.ArtistStyle(linestyle="none", markersize=3.4, markeredgewidth=0.8)

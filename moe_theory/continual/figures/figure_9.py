@@ -18,8 +18,8 @@ SYMBOLS = {
     "generalization_error": "generalization error $G_t$",
     "effective_experts": "experts in use, $\\exp H(L_t/t)$",
 }
-WIDTHS = (5.0, 3.4, 2.0, 0.8)  # of lines that lie on each other
-MARKERS = "os^"  # of the thresholds compared with the first
+WIDTHS = (5.0, 3.4, 2.0, 0.8)  # widths of lines that lie on each other
+MARKERS = "os^"  # markers of the thresholds compared with the first
 ROUNDS_COMPARED = (20, 40, 100, 200, 500, 1000, 2000)
 MARK = roles.ArtistStyle(markersize=4, markeredgecolor="black", markeredgewidth=0.5)
 
@@ -105,7 +105,7 @@ def _draw_differences(panel: plot.Axes, selection: xr.Dataset) -> None:
     roles.ZERO.hline(panel, 0)
     rounds = selection["round"].values
     times = [time for time in ROUNDS_COMPARED if time <= rounds[-1]]
-    places = np.unique(np.searchsorted(rounds, times))  # of the next recorded rounds
+    places = np.unique(np.searchsorted(rounds, times))  # indices of the next recorded rounds
     for index, marker in enumerate(MARKERS, start=1):
         points = selection.isel(threshold_power=index, round=places)
         look = MARK(color=_colours()[index], linestyle="none", marker=marker)

@@ -133,7 +133,7 @@ AGAINST_SINGLE.figure("figure-2.moe-generalization", AGAINST_ONE, less_error)(er
 def largest_tolerated(*runs) -> np.ndarray:
     single = runs[-1]
     largest = np.stack([ALMOST_ZERO * experiments.final(name)(single) for name in METRICS])
-    return np.repeat(largest, len(MOE_SIZES), axis=0)  # in the order of `both_final`
+    return np.repeat(largest, len(MOE_SIZES), axis=0)  # one bound for each value of `both_final`
 
 
 @ZERO.literal(

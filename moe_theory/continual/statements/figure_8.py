@@ -11,8 +11,8 @@ LARGE = CELLS[:2]  # Gamma > lambda
 SMALL = CELLS[2:]  # Gamma <= lambda
 RUNS = FIGURE_8.together(*CELLS)
 NEARLY_ALWAYS = 0.95  # our reading of a decision that lambda cannot change
-LOAD_MARGIN = 0.05  # of the number of experts in use
-SHARE_MARGIN = 0.1  # of a share 1/|M_k|
+LOAD_MARGIN = 0.05  # share of the number of experts in use
+SHARE_MARGIN = 0.1  # share of the even share 1/|M_k|
 
 IMBALANCE = statement("figure-8-imbalance", module=__name__)
 BALANCE = statement("figure-8-balance", module=__name__)

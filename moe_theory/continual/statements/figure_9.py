@@ -35,7 +35,7 @@ def forgetting_of_others(first, *others) -> np.ndarray:
     return np.stack([final_forgetting(run) for run in others])
 
 
-below_large = ordering(below=lambda *runs: mean_error(runs[:2]))  # those with Gamma > lambda
+below_large = ordering(below=lambda *runs: mean_error(runs[:2]))  # runs with Gamma > lambda
 
 
 @GENERALIZATION_ERROR.figure(

@@ -39,7 +39,7 @@ def exceeds_product(run) -> np.ndarray:
     noise = experiments.noise_sums(run)[:, 0]
     size = run.records.gate_size.max(axis=0).astype(np.float64)
     largest_product = np.abs(np.einsum("mdb,bd->mb", experiments.gates_of(run), noise)).max(axis=0)
-    return largest_product > size * np.abs(noise.sum(axis=1)) * (1 + 1e-9)  # not by rounding
+    return largest_product > size * np.abs(noise.sum(axis=1)) * (1 + 1e-9)  # the margin excludes rounding
 
 
 @SAME_SIGNAL.replacement(
@@ -49,5 +49,5 @@ def exceeds_tail(run) -> np.ndarray:
     norms = np.sqrt(np.sum(experiments.gates_of(run) ** 2, axis=1))  # (M, B)
     deviations = float(run.params.noise_scale) * np.sqrt(2 * (experiments.ROUTER_DIMS.num_samples - 1)) * norms
     gaps = np.abs(np.diff(experiments.gate_output_pairs(run), axis=1))[:, 0].T
-    most_deviations = np.sqrt(2 * np.log(2 * len(norms) / experiments.FAILURE))  # by the Gaussian tail, over all gates
+    most_deviations = np.sqrt(2 * np.log(2 * len(norms) / experiments.FAILURE))  # Gaussian tails, over all gates
     return np.any(gaps > most_deviations * deviations, axis=0)

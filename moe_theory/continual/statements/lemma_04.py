@@ -22,7 +22,7 @@ def imbalances(replicates: Int[Array, " B"], state: State, params: Params) -> Fl
     """Return |sum_m gradient_m| over the largest entry, from `jax.grad` and not from the system's closed form."""
 
     def imbalance(replicate: Int[Array, ""], state: State) -> Float[Array, ""]:
-        key = jax.random.fold_in(root_key(4), replicate)  # for a round after the run
+        key = jax.random.fold_in(root_key(4), replicate)  # a key for a round after the run
         arrival, perturbation = draw(key, HISTORY.dims, state.pool, params)
         after, info = learn(state, arrival, perturbation, params)
         move = info.update_norm**params.locality_power

@@ -12,11 +12,11 @@ from moe_theory.verification.claim import Selection
 from moe_theory.verification.statement import identity, rate
 
 CELL = router_cell(ROUTER_SCALE)
-SMALL_GAPS = (1e-4, 1e-3, 1e-2, 1e-1)  # close to 0
+SMALL_GAPS = (1e-4, 1e-3, 1e-2, 1e-1)  # gaps close to 0
 BOUNDED_GAPS = (1 / 512, 1 / 64, 1 / 8, 1.0)
-LARGE_GAPS = (2.0, 8.0, 32.0, 128.0)  # not close to 0
+LARGE_GAPS = (2.0, 8.0, 32.0, 128.0)  # gaps not close to 0
 GAPS = SMALL_GAPS + LARGE_GAPS
-TOLERANCE = 1e-9  # for probabilities in float64
+TOLERANCE = 1e-9  # rounding error of probabilities in float64
 
 CLOSE = statement("lemma-10-close", module=__name__, free=FREE_AT_LEVEL)
 APART = statement("lemma-10-apart", module=__name__, free=FREE_AT_LEVEL)
@@ -30,7 +30,7 @@ def set_apart(*gaps: float) -> Selection:
 
 def probabilities_at(run, *gaps: float) -> Float[np.ndarray, "B gaps 2"]:
     outputs = np.repeat(gate_output_pairs(run)[:, :1], len(gaps), axis=1)
-    outputs[..., 0] = outputs[..., 1] + np.asarray(gaps)  # of the first two experts, of all M
+    outputs[..., 0] = outputs[..., 1] + np.asarray(gaps)  # the gap is between the first two of all M experts
     weights = np.exp(outputs - outputs.max(axis=-1, keepdims=True))
     return (weights / weights.sum(axis=-1, keepdims=True))[..., :2]
 

@@ -29,13 +29,13 @@ OF_TASKS = _covered("N", experiments.COVERAGE)
 OF_CLUSTERS = _covered("K", experiments.COVERAGE_CLUSTERS)
 AMPLE_TASKS = _covered("N", experiments.AMPLE_COVERAGE)
 AMPLE_CLUSTERS = _covered("K", experiments.AMPLE_COVERAGE_CLUSTERS)
-# Without the auxiliary loss in the first rounds.
+# Runs without the auxiliary loss in the first rounds.
 LATER_TASKS = _covered("N", interventions.LATER)
 LATER_CLUSTERS = _covered("K", interventions.LATER_CLUSTERS)
 
 LEAST_TASKS = experiments.AMPLE_SETS * experiments.AMPLE_MEMBERS
 MOST_TASKS = experiments.COVERAGE_SETS * experiments.AMPLE_MEMBERS
-FREE_SETS = Size("num_tasks", low=experiments.AMPLE_SETS, high=experiments.COVERAGE_SETS)  # a task each
+FREE_SETS = Size("num_tasks", low=experiments.AMPLE_SETS, high=experiments.COVERAGE_SETS)  # every set is one task
 FREE_CLUSTERS = Size("num_tasks", low=LEAST_TASKS, high=MOST_TASKS)
 TASKS = statement("lemma-11-more-experts", module=__name__, free=(*experiments.FREE_COVERAGE, FREE_SETS))
 CLUSTERS = statement("lemma-11-fewer-experts", module=__name__, free=(*experiments.FREE_COVERAGE, FREE_CLUSTERS))

@@ -22,7 +22,7 @@ MANY = experiments.LIMIT_MANY
 FEW = experiments.LIMIT_FEW
 SMALLEST = MANY.experiment.at(experiments.specialization_cell(experiments.MANY_EXPERTS, experiments.LIMIT_SCALES[0]))
 
-UNEARNED = {  # without the cause that the paper gives for the sets
+UNEARNED = {  # interventions that remove the cause that the paper gives for the sets
     "unexplored": interventions.UNEXPLORED,  # small random gates at T1, after no exploration
     "open": interventions.OPEN,  # gates that are never fixed
 }

@@ -90,7 +90,7 @@ def bounded_share(run) -> np.ndarray:
     return share(is_contested(run) * np.minimum(1 / np.maximum(run.records.set_size, 1) + gap, 1))
 
 
-EVEN = equality(even_share, margin=0.1)  # of a share 1/|M_n|
+EVEN = equality(even_share, margin=0.1)  # share of the even share 1/|M_n|
 
 
 @TASKS.literal("proposition-3.uniform-tasks", MANY, EVEN, hypotheses=MORE_EXPERTS, instead="proposition-3.leader")
@@ -112,7 +112,7 @@ def reduced_share(run) -> np.ndarray:
     return own_share(run.records.task, run.records.reduced_expert, run.state.pool.clusters)
 
 
-AS_REDUCED = equality(reduced_share, margin=0.05, scale=1.0)  # of all arrivals
+AS_REDUCED = equality(reduced_share, margin=0.05, scale=1.0)  # the margin is a share of all arrivals
 
 
 @TASKS.replacement(

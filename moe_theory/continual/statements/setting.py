@@ -26,7 +26,7 @@ HOLDS = {
     "no-termination": lambda dims, run: not run.params.terminate,
     "positive-perturbation": lambda dims, run: run.params.perturbation_scale > 0,
     "positive-threshold": lambda dims, run: run.params.termination_threshold > 0,
-    "large-perturbation": lambda dims, run: run.params.perturbation_scale >= 100,  # far above gate outputs
+    "large-perturbation": lambda dims, run: run.params.perturbation_scale >= 100,  # this is far above gate outputs
     "norm-not-squared": lambda dims, run: run.params.locality_power == 1,
 }
 MORE_EXPERTS = ["more-experts-than-tasks"]

@@ -10,7 +10,7 @@ from moe_theory.verification.statement import bound, equality, ranged
 EARLY = (20, 40)  # the recorded rounds up to T1 = 40 at M = 20
 JUST_AFTER = (50, 60, 70, 80, 90, 100)  # rounds soon after T1 = 40, where the mean comes nearest to (20)
 AFTER = (50, 70, 100)  # the rounds of these at which the effect of routing is compared
-ROUNDS = (100, 200, 500, 1000, 2000)  # rounds at which the theorem is tested, the last being the paper's T
+ROUNDS = (100, 200, 500, 1000, 2000)  # rounds at which the theorem is tested, up to the paper's T
 BY_ROUNDS = experiments.by_rounds(experiments.FIGURE_2, experiments.MANY, *ROUNDS)
 EXPLORED = experiments.SPECIALIZATION.over(experiments.MANY_SMALLEST + experiments.MANY_FIGURE_2)
 ROUTES_MARGIN = 0.02  # share of the expectation, which ignores how routes depend on the features
@@ -30,7 +30,7 @@ def explored_pairs(run) -> tuple[np.ndarray, np.ndarray]:
     truths = np.moveaxis(run.state.pool.truths, -1, 0).astype(np.float64)
     distances = np.sum((truths[:, :, None] - truths[:, None]) ** 2, axis=-1)
     previous = experiments.previous_tasks(run)[rows]
-    has_met = previous >= 0  # elsewhere the distance is of no use
+    has_met = previous >= 0  # other distances are not used
     return has_met, distances[np.arange(len(truths)), previous, run.records.task[rows]]
 
 

@@ -10,7 +10,7 @@ from moe_theory.verification.verdict import Role
 
 EXPLORING = (5, 10)  # the recorded rounds up to T1 = 10 at M = 5
 AFTER = (20, 50, 100)  # rounds soon after T1 at which the effect of routing is compared
-ROUNDS = (100, 200, 500, 1000, 2000)  # rounds at which the theorem is tested, the last being the paper's T
+ROUNDS = (100, 200, 500, 1000, 2000)  # rounds at which the theorem is tested, up to the paper's T
 BY_ROUNDS = experiments.by_rounds(experiments.FIGURE_2, experiments.FEW, *ROUNDS)
 
 EXPLORATION = statement("theorem-2-forgetting-exploration", module=__name__)

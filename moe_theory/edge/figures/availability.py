@@ -81,7 +81,7 @@ def predict(name: str, num_experts: int) -> float:
         return theory.tail(MAX_DELAY, num_tasks, num_experts / num_tasks)
     if name == "unserved":
         return corrected.unserved(MAX_DELAY, num_tasks, num_experts / num_tasks)
-    counts = np.arange(num_experts + 1)  # of specialists, for "unserved_random"
+    counts = np.arange(num_experts + 1)  # possible numbers of specialists, for "unserved_random"
     weights = stats.binom.pmf(counts, num_experts, 1 / num_tasks)
     chances = [corrected.unserved(MAX_DELAY, num_tasks, specialists=int(count)) for count in counts]
     return float(weights @ chances)
@@ -108,7 +108,7 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     """
     experts = data.experts.values
     titles = [TITLES[law] for law in data.delays.values]
-    ends = (0.93 * experts[0], 1.08 * experts[-1])  # with room for marks
+    ends = (0.93 * experts[0], 1.08 * experts[-1])  # the axis has room for marks
     labels = roles.ArtistStyle(xlabel="servers $M$", ylabel="probability at an arrival", sharey=True)
     axes = plot.row(canvas, titles, xscale="log", yscale="log", xlim=ends, ylim=(FLOOR, 1.2), **labels)
     for panel, law in zip(axes, data.delays.values, strict=True):

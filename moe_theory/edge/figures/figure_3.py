@@ -23,7 +23,7 @@ from moe_theory.plot import roles
 from moe_theory.runs import Cell, Run
 
 THEORY = ("theorem_1", "proposition_4", "exact")  # NaN for policies that the statement is not about
-BLIND = {  # lines that lie on each other go from wide to narrow
+BLIND = {  # widths, because these lines lie on each other
     "nearest": roles.OTHER_RIVAL(linewidth=4.0),
     "uniform": roles.RIVAL(linewidth=2.2),
     "fastest": roles.BASELINE(linestyle="solid"),

@@ -18,7 +18,7 @@ from moe_theory.runs import Cell, Run
 if TYPE_CHECKING:
     from matplotlib.collections import QuadMesh
 
-EXPERTS = (5, 8, 12, 20, 33, 52, 83, 130)  # reach beyond all of Proposition 1's lines, and lie on none
+EXPERTS = (5, 8, 12, 20, 33, 52, 83, 130)  # numbers beyond all lines of Proposition 1, and on none
 DRIVES = (0.05, 0.12, 0.28, 0.66, 1.5, 3.6, 8.5, 20.0)
 DIMS = figure_3_dims(EXPERTS[-1])
 RULES = {"stated": r"$N M_{th}\,\ln(1/\delta)$", "chernoff": "Chernoff"}  # rules of `theory.experts_needed`

@@ -10,7 +10,7 @@ from moe_theory.edge.statements.setting import statement
 from moe_theory.verification.statement import alike, identity
 
 PAIRS = ADAPTIVE.over("num_experts", 10, 50)
-TOLERANCE = 1e-6  # for float32 probabilities
+TOLERANCE = 1e-6  # rounding error of float32 probabilities
 
 
 def gaps_of_pairs(run) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -52,5 +52,5 @@ def printed_shortfall(run) -> np.ndarray:
 @LEMMA_5_APART.replacement("lemma-5.lower-of-the-smaller", PAIRS, identity(within=TOLERANCE))
 def smaller_shortfall(run) -> np.ndarray:
     gap, difference, probability = gaps_of_pairs(run)
-    smaller = np.minimum(probability, probability.transpose(1, 0, 2))  # of pi_m' and pi_m
+    smaller = np.minimum(probability, probability.transpose(1, 0, 2))  # the smaller of pi_m' and pi_m
     return np.maximum(smaller * gap - difference, 0).max(axis=(0, 1))

@@ -27,7 +27,7 @@ def any_disorder_of_features(run) -> np.ndarray:
     most = float(params.max_strength)
     strengths = least + (most - least) * draws_of(run, num_tasks, stream=1).T
     columns = draws_of(run, num_tasks * num_features, stream=2, law=normals).T.reshape(num_tasks, num_features, -1)
-    noise = float(params.noise_scale) * math.sqrt(run.dims.num_samples - 1) * columns  # the sum of s - 1 noise columns
+    noise = float(params.noise_scale) * math.sqrt(run.dims.num_samples - 1) * columns  # sum of s - 1 noise columns
     logs = log_probabilities(experiments.outputs_at_t1(run, strengths[:, None] * signals + noise))
     return np.any(signal_outputs(run).argmax(axis=1) != logs.argmax(axis=1), axis=0)
 

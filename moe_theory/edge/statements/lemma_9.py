@@ -58,7 +58,7 @@ def history_part(expert: np.ndarray, truth: np.ndarray, dims: Dims = experiments
     share_expert = (expert[:, None] == expert[None, :]) & is_routed[:, None]
     loads = share_expert.sum(axis=1)
     is_successor = np.triu(np.ones(share_expert.shape[:2]), 1)[:, :, None] * share_expert  # 0 or 1
-    weights = (1 - ratio) * ratio ** is_successor.sum(axis=1)  # of the l-th of L tasks, which has L - l successors
+    weights = (1 - ratio) * ratio ** is_successor.sum(axis=1)  # the l-th of L tasks has L - l successors
     norms = np.sum(truth**2, axis=1)
     by_replicate = truth.transpose(2, 0, 1)
     products = np.moveaxis(np.einsum("bid,bjd->bij", by_replicate, by_replicate, optimize=True), 0, -1)

@@ -33,7 +33,7 @@ QUANTILE = statement("proposition-1-quantile", module=__name__)
 def relative_error(run) -> np.ndarray:
     delta = DELTAS[0]
     errors = []
-    for window in WINDOWS:  # the worst of windows up to a tenth longer, because tails of counts jump
+    for window in WINDOWS:  # the worst window up to a tenth longer decides, because tails of counts jump
         lengths = np.unique(np.linspace(window, 1.1 * window, 40).astype(int))
         needed = [theory.specialists_needed(length, NUM_TASKS, delta) for length in lengths]
         tails = [theory.tail(length, NUM_TASKS, number) for length, number in zip(lengths, needed, strict=True)]

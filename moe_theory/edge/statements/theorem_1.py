@@ -19,7 +19,7 @@ def below(formula: Callable, floor: Callable, trivial: Callable = experiments.ta
     def value(run) -> np.ndarray:
         pool_gaps = experiments.gaps_of(run)
         loads = experiments.loads_of(run)
-        explored_loads = loads[experiments.explored_record(run)]  # of the first record from T1 on
+        explored_loads = loads[experiments.explored_record(run)]  # loads in the first record from T1 on
         num_routed = run.rounds[-1] - run.state.dropped
         lowest = np.asarray(floor(pool_gaps))
         return np.asarray(formula(pool_gaps, RATIO, loads[-1], explored_loads, round=num_routed, floor=lowest))
@@ -46,7 +46,7 @@ def late_errors(run) -> tuple[np.ndarray, np.ndarray]:
     late_error = squared[-1] - squared[at_t1] - early_rise
     late_loads = loads[-1] - loads[at_t1]
     late_residuals = residuals[-1] - residuals[at_t1] - loads[at_t1][:, None] * change  # with the models at T
-    # The late tasks' errors change by this with the models at T1 in place of those at T.
+    # How much the late tasks' errors change if the models at T1 replace those at T.
     change_back = -2 * np.sum(change * late_residuals, axis=(0, 1)) + np.sum(late_loads * squared_change, axis=0)
     num_late = late_loads.sum(axis=0)
     return late_error / num_late, (late_error + change_back) / num_late
@@ -65,7 +65,7 @@ THEOREM_1.replacement(
     hypotheses=["few-misrouted"],
 )(final_error)
 
-AT_ROUTED = np.array(ROUTED_ROUNDS) - 1  # rows of records
+AT_ROUTED = np.array(ROUTED_ROUNDS) - 1  # rows of these rounds in the records
 THEOREM_1.replacement(
     "theorem-1.given-routes",
     experiments.ROUTED,
