@@ -494,7 +494,7 @@ final_error = error_at(FIGURE_3_ROUNDS)
 
 
 def up_to_t1(run: Run, name: str) -> np.ndarray:
-    return getattr(run.records, name)[: explored_record(run) + 1].astype(np.float64)  # up to the first record from T1 on
+    return getattr(run.records, name)[: explored_record(run) + 1].astype(np.float64)  # up to the first from T1 on
 
 
 def misrouted_share(run: Run) -> np.ndarray:

@@ -17,7 +17,7 @@ from moe_theory.core.errors import InvalidValueError, unknown_name
 from moe_theory.generalization import certificate, complexity, corrected, theory
 
 DIMENSIONS = {"masks": "mask-dimension", "router": "router-dimension"}  # the readings of d_N
-BOTH = "both"  # readings that agree
+BOTH = "both"  # stands for both readings, where they agree
 ANY = "any"  # experts or router, if only the number of weights is known
 FIXED = "fixed"
 LINEAR = "linear"
@@ -58,7 +58,7 @@ class Setting:
     delta: float = 0.05  # the probability with which a bound may fail
     router: str = LINEAR  # one of ROUTERS
     expert_widths: tuple[int, ...] = ()  # hidden units of expert networks, layer by layer
-    num_weights: int | None = None  # of a classifier of which nothing else is known. By default sizes decide
+    num_weights: int | None = None  # set for a classifier of which nothing else is known. By default sizes decide
     bits: int = 32  # bits that store one weight
     training_error: float | None = None  # mean loss on the samples. If given, bounds are on the risk
     code_bits: int | None = None  # length of a prefix-free code of the trained weights
@@ -106,7 +106,7 @@ class Form(NamedTuple):
     needs: tuple[str, ...]  # its hypotheses, from LOSS to ERROR
     dimension: str = ""  # reading of the d_N that it uses: a key of DIMENSIONS, or BOTH, empty if it uses none
     natarajan: float | None = None  # d_N
-    status: str = HOLDS  # of the statement in general: HOLDS, CONDITIONAL or REFUTED
+    status: str = HOLDS  # status of the statement in general: HOLDS, CONDITIONAL or REFUTED
     rests_on: tuple[str, ...] = ()  # what it assumes: LEMMA_3
     bounds: str = GAP  # or RISK
 
@@ -119,13 +119,13 @@ class Form(NamedTuple):
 
 class EvaluatedBound(NamedTuple):
     form: Form
-    value: float  # at the setting's m, dimensionless, infinite where it overflows
+    value: float  # the bound at the setting's m, dimensionless, infinite where it overflows
     is_informative: bool  # below 1
     smallest_num_samples: int | None  # smallest m at which it is below 1, None if there is none up to 2^62
     is_best: bool  # whether it is the smallest of those that hold unconditionally
 
 
-_RESTS_ON = {NETWORK: (LEMMA_3,)}  # by the class of the experts
+_RESTS_ON = {NETWORK: (LEMMA_3,)}  # further assumptions, by the class of the experts
 _CLASS_NEEDS = (LOSS, SAMPLES, LIPSCHITZ, OUTPUT, NORMS, ONE)  # hypotheses for a class with bounded norms
 
 
@@ -259,7 +259,7 @@ def _corrected_forms(setting: Setting) -> Iterator[Form]:
     has_given_router = setting.experts == LINEAR and setting.router_kind == FIXED
 
     def given_router(num_samples: int) -> Any:
-        mean_square_gate = 1.0  # the largest possible, because |a(x)|^2 <= 1
+        mean_square_gate = 1.0  # the largest possible value, because |a(x)|^2 <= 1
         return corrected.fixed_router_complexity(setting.num_experts, num_samples, mean_square_gate, *norms)
 
     def product(num_samples: int) -> Any:

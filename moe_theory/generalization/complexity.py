@@ -73,7 +73,7 @@ def constants(num_samples: int) -> float:
     if half < 100:
         gamma_ratio = float(special.gamma(half + 0.5) / special.gamma(half))
     else:  # Gamma would overflow, and a difference of log Gammas loses digits
-        series = (1, -1 / 8, 1 / 128, 5 / 1024, -21 / 32768, -399 / 262144)  # in powers of 1/half
+        series = (1, -1 / 8, 1 / 128, 5 / 1024, -21 / 32768, -399 / 262144)  # coefficients of powers of 1/half
         gamma_ratio = math.sqrt(half) * float(np.polynomial.polynomial.polyval(1 / half, series))
     return 2 / math.sqrt(math.pi) * gamma_ratio / num_samples
 

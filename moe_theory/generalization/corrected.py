@@ -62,7 +62,7 @@ ActiveSize = Annotated[int, Whole(1), FEW_ACTIVE]
 Delta = Annotated[float, A_PROBABILITY]
 LayerNorms = Annotated[Sequence[float], Within(low=0)]
 
-EPSILONS = (1e-9, 2.0)  # in units of B c: `covering` minimises over cover radii in this range
+EPSILONS = (1e-9, 2.0)  # `covering` minimises over cover radii in this range, in units of B c
 
 
 @checked
@@ -262,7 +262,7 @@ def log_network_patterns(
     sizes = (num_features, *widths, num_experts)
     total = 0.0
     weights = 0
-    num_signs = (*widths, num_experts * (num_experts - 1) / 2)  # by layer, for one sample
+    num_signs = (*widths, num_experts * (num_experts - 1) / 2)  # one entry per layer, for one sample
     layers = zip(sizes[:-1], sizes[1:], num_signs, strict=True)
     for degree, (inputs, outputs, count) in enumerate(layers, start=1):
         weights += inputs * outputs
@@ -317,7 +317,7 @@ def covering(
     largest = expert_norm * feature_norm
 
     def bound_at(log_epsilon: float) -> float:
-        epsilon = np.exp(log_epsilon)  # in units of B c
+        epsilon = np.exp(log_epsilon)  # the cover radius in units of B c
         if num_active == 1:
             log_cover = num_experts * num_features * np.log1p(2 / epsilon)
         else:

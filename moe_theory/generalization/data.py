@@ -33,7 +33,7 @@ class Sample(NamedTuple):
 
     features: Float[Array, "m d"]  # |x| <= 1
     labels: Float[Array, " m"]  # -1 or 1, 0 where there is no sample
-    is_drawn: Bool[Array, " m"]  # the first `Params.num_samples`
+    is_drawn: Bool[Array, " m"]  # True for the first `Params.num_samples`
 
 
 def check_data(dims: Dims, data: str) -> None:
@@ -107,7 +107,7 @@ def true_risk(
     dtype = weights.experts[0].dtype
     if data == RANDOM_LABELS:
         return jnp.asarray(0.5, dtype)
-    dims = Dims(max_experts=1, num_features=weights.experts[0].shape[-1], max_samples=1)  # `population` reads d alone
+    dims = Dims(max_experts=1, num_features=weights.experts[0].shape[-1], max_samples=1)  # `population` only reads d
     features = jnp.asarray(population(dims, data), dtype)
     labels = teacher_labels(teacher, features) if data == TEACHER else jnp.asarray(_digits()[1], dtype)
     outputs = model.outputs(weights, features, num_active, num_experts)

@@ -21,10 +21,10 @@ from moe_theory.verification.statement import identity
 
 EXACT = "exact"  # name of a tier
 LEARNED = "learned"  # name of a tier
-TO_ROUNDING = identity(within=1e-5)  # for float32 sums of numbers below 100
-EXACTLY = identity(within=1e-9)  # for float64 logarithms
+TO_ROUNDING = identity(within=1e-5)  # rounding of float32 sums of numbers below 100
+EXACTLY = identity(within=1e-9)  # rounding of float64 logarithms
 SYMBOLS = {"T": "num_experts", "k": "num_active", "m": "num_samples", "W": "router_norm"}
-Sizes = Mapping[str, Any]  # values by the paper's symbols
+Sizes = Mapping[str, Any]  # values, named by the paper's symbols
 Settings = Mapping[str, Overrides]  # cells' names -> overrides of the parameters
 
 
@@ -34,7 +34,7 @@ def cell_name(**sizes: float) -> str:
 
 def _settings(sizes_of_cells: Iterable[Sizes], *, needs_reading: bool = False, **fixed: Any) -> Settings:
     if not needs_reading:
-        fixed["whole_router"] = False  # in both readings
+        fixed["whole_router"] = False  # both readings share these runs
     settings = {}
     for sizes in sizes_of_cells:
         values = {**sizes, **fixed}
@@ -63,7 +63,7 @@ FIXED_SAMPLES = 500
 FIXED_EXPERTS = 5000
 PER_SAMPLE = 10  # experts per sample along the grid of m
 GROWING_SAMPLES = (128, 256, 512, 1024)
-GROWING_EXPERTS = (4, 8, 16, 32, 64)  # at the largest m
+GROWING_EXPERTS = (4, 8, 16, 32, 64)  # numbers of experts at the largest m
 # Sizes at which 2 C rho is tightest while below 1.
 MEMORISED_SAMPLES = 1000
 MEMORISED_PER_SAMPLE = 4
@@ -117,7 +117,7 @@ CLASS_DIMS = Dims(max_experts=8, num_features=1, max_samples=8)
 _CLASS_SETTINGS = _settings({"T": T, "k": k, "m": m} for T, k, m in CLASS_SIZES)
 CLASSES = _drawn("finite-classes", instances.function_classes, CLASS_DIMS, _CLASS_SETTINGS, replicates=256)
 
-FREE_SAMPLES = Size("num_samples", low=1, high=CLASS_DIMS.max_samples)  # of finite classes
+FREE_SAMPLES = Size("num_samples", low=1, high=CLASS_DIMS.max_samples)  # samples of finite classes
 
 LABELING_SIZES = ((2, 1), (3, 1), (3, 2))  # T and k
 LABELING_DIMS = Dims(max_experts=3, num_features=2, max_samples=4)
@@ -218,7 +218,7 @@ NATURAL = _trained(
 # corrected bounds are informative here. They use the masks' d_N, the smaller one, so that they hold in either reading.
 TRAINED_SIZES = tuple({"T": 2, "k": k, "m": 1024, "W": 1.0} for k in (1, 2))
 TRAINED_FEATURES = {TEACHER: 8, DIGITS: DIGITS_PIXELS}
-FLIPPED = {TEACHER: 0.1, DIGITS: 0.0}  # share of the labels
+FLIPPED = {TEACHER: 0.1, DIGITS: 0.0}  # share of labels that are flipped
 TRAINED = {
     source: _trained(
         f"trained-{source}",
@@ -275,7 +275,7 @@ def learned_gap(num_experts: int, num_samples: float, share: float = 1.0) -> flo
     experts, of norm `share` sqrt(m/T), see one of m^3 orthonormal vectors at random. Two of m inputs have the same one
     with probability at most 1 / (2m).
     """
-    counts = np.array([num_samples / num_experts])  # in one cell. All cells are equal
+    counts = np.array([num_samples / num_experts])  # samples in one cell, because all cells are equal
     return float(num_experts * instances.ball_gap(counts, share**2 * counts[0], np.float64(num_samples)))
 
 

@@ -32,7 +32,7 @@ NUM_SIGNS = 16  # sign vectors per sample, which cost less than another sample
 LOG_SCALES = (-1.5, 2.5)  # range of the functions' log scale, at whose ends the ramp clips nothing or most values
 NUM_MIXTURES = 16  # random convex combinations of a class of `function_classes`
 NUM_ROUTERS = 256  # random linear routers of `labelings`
-NUM_INPUTS = 2**32  # from which `lone_points` draws
+NUM_INPUTS = 2**32  # inputs among which `lone_points` draws
 NUM_LONE = 4  # inputs that a router of `lone_points` can send to one expert, at most
 
 
@@ -257,7 +257,7 @@ def function_classes(dims: Dims, key: Key[Array, ""], params: Params) -> Complex
     (entries,) = draws(normals, key, (2, *shape))
     is_drawn = jnp.arange(dims.max_samples) < params.num_samples
     scale = jnp.exp(LOG_SCALES[0] + (LOG_SCALES[1] - LOG_SCALES[0]) * unit)
-    values, ghosts = scale * entries * is_drawn  # of the functions at the sample and at the ghosts
+    values, ghosts = scale * entries * is_drawn  # values of the functions at the sample and at the ghosts
     losses = model.ramp_loss(_fair_labels(label_units), values) * is_drawn
     indices = jnp.arange(dims.max_experts)
     exists = (indices < params.num_experts)[:, None] & (indices < params.num_active)  # (masks, functions of each)
@@ -273,7 +273,7 @@ def function_classes(dims: Dims, key: Key[Array, ""], params: Params) -> Complex
         ghost_complexity=ghost_complexity,
         swapped=swapped,
         composed=composed,
-        largest_part=jnp.max(jnp.mean(scores[3], axis=0)),  # of the losses
+        largest_part=jnp.max(jnp.mean(scores[3], axis=0)),  # complexity of the losses
         mixtures=mixtures / samples,
         vertex=vertex / samples,
     )
@@ -293,7 +293,7 @@ def labelings(dims: Dims, key: Key[Array, ""], params: Params) -> Growth:
     density_unit, member_units = draws(uniforms, key, (), (len(functions),))
     inputs, routers = draws(normals, key, input_shape, router_shape)
     is_allowed = jnp.all(functions < params.num_experts, axis=1)
-    is_first = np.arange(len(functions)) == 0  # a member, so that no class is empty
+    is_first = np.arange(len(functions)) == 0  # the first is always a member, so that no class is empty
     is_member = (member_units < len(functions) ** -density_unit) | is_first
     logits = jnp.einsum("rld,nd->rnl", routers, inputs)
     logits = logits.reshape(-1, dims.max_experts)  # (routers and points, experts)
@@ -326,7 +326,7 @@ class ShatteringTables(NamedTuple):
 def shattering_tables(num_points: int, num_labels: int) -> ShatteringTables:
     labels = np.eye(num_labels)
     pairs = np.array([first + second for first, second in itertools.combinations(labels, 2)])
-    pairs = pairs.reshape(-1, num_labels)  # also with one label, where there is no pair
+    pairs = pairs.reshape(-1, num_labels)  # sets the shape if there is one label and no pair
 
     def for_all_points(table_of_one: np.ndarray) -> np.ndarray:
         return functools.reduce(np.kron, [table_of_one] * num_points)
@@ -371,14 +371,14 @@ def lone_points(dims: Dims, key: Key[Array, ""], params: Params) -> Gap:
     their counts in S and S'. The masks shatter `NUM_LONE` points and no more. For a fixed mask L_S = L_S' for all its
     experts, unless one of its points is drawn.
     """
-    all_inputs = jax.random.bits(key, (2, dims.max_samples), jnp.uint32).reshape(-1)  # of S, then of S'
+    all_inputs = jax.random.bits(key, (2, dims.max_samples), jnp.uint32).reshape(-1)  # inputs of S, then of S'
     is_drawn = jnp.arange(dims.max_samples) < params.num_samples
     exists = jnp.tile(is_drawn, 2)
     is_same = (all_inputs[:, None] == all_inputs) & exists & exists[:, None]
     is_first = exists & (jnp.argmax(is_same, axis=1) == jnp.arange(len(all_inputs)))
     is_in_s = jnp.arange(len(all_inputs)) < dims.max_samples
     difference = jnp.sum(jnp.where(is_in_s, 1, -1) * is_same, axis=1, dtype=jnp.int32) * is_first
-    excesses = [jnp.sort(jnp.maximum(sign * difference, 0)) for sign in (1, -1)]  # of S over S', and of S' over S
+    excesses = [jnp.sort(jnp.maximum(sign * difference, 0)) for sign in (1, -1)]  # S over S', and S' over S
     largest = [jnp.sum(excess[-NUM_LONE:]) for excess in excesses]
     gap = jnp.maximum(*largest).astype(jnp.result_type(float))
     return Gap(gap=gap / jnp.asarray(params.num_samples, jnp.result_type(float)))

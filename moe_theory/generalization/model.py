@@ -99,7 +99,7 @@ class Params(NamedTuple):
     router_norm: Scale = 4.0  # W: rows of a linear router have |v| <= W
     delta: OpenProbability = 0.05  # delta, the probability with which a bound may fail
     whole_router: Flag = False  # whether d_N is of the whole router (Theorem 1), or of its masks (Definition 4)
-    learning_rate: StepSize = 0.05  # of the optimizer's steps
+    learning_rate: StepSize = 0.05  # the optimizer's step size
     label_noise: Probability = 0.0  # probability that a teacher's label is flipped
 
 

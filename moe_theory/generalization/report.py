@@ -61,7 +61,7 @@ BOUNDED = {
 }
 RESTS_ON = {calculator.LEMMA_3: "R_m(H) by Lemma 3 as printed. Its source has additional logarithms"}
 
-EXPERTS = {  # in words. `{...}` are fields of the setting
+EXPERTS = {  # kinds of experts in words. `{...}` are fields of the setting
     calculator.LINEAR: "linear, |w| <= {expert_norm:g}",
     calculator.NETWORK: "networks of hidden layers {expert_widths}, Frobenius norms of {expert_norm:g} each",
 }
@@ -97,7 +97,7 @@ def hypotheses(setting: Setting, bounds: Sequence[EvaluatedBound]) -> list[tuple
 def _letters(bounds: Sequence[EvaluatedBound]) -> dict[str, str]:
     needs = set().union(*map(_needs, bounds))
     ordered = [need for need in (*HYPOTHESES, *RESTS_ON) if need in needs]
-    return dict(zip(ordered, string.ascii_lowercase, strict=False))  # fewer than 26
+    return dict(zip(ordered, string.ascii_lowercase, strict=False))  # there are fewer than 26
 
 
 def _needs(bound: EvaluatedBound) -> tuple[str, ...]:
@@ -128,7 +128,7 @@ def facts(setting: Setting) -> list[str]:
 def remarks(bounds: Sequence[EvaluatedBound]) -> list[tuple[str, str]]:
     lines = []
     letters = _letters(bounds)
-    for bound in {bound.form.name: bound for bound in bounds}.values():  # one of each name
+    for bound in {bound.form.name: bound for bound in bounds}.values():  # the last bound of each name
         needs = ", ".join(sorted(letters[need] for need in _needs(bound)))
         lines.append((WORDS[bound.form.name].title, f"{WORDS[bound.form.name].remark}. Needs {needs}"))
     best = next((bound for bound in bounds if bound.is_best), None)

@@ -18,7 +18,7 @@ from moe_theory.generalization.data import Sample
 from moe_theory.generalization.model import ClassifierWeights, Dims, Params
 
 Optimizer = Callable[[Any], optax.GradientTransformation]  # made from a traced learning rate
-LONG_STEP = 1e6  # in units of the norm: it aligns an expert with its gradient, if the gradient is above about 1e-4
+LONG_STEP = 1e6  # a step, in units of the norm, that aligns an expert with any gradient above about 1e-4
 
 
 @jax.tree_util.register_static

@@ -38,13 +38,13 @@ class State(NamedTuple):
 class Info(NamedTuple):
     """Observables of a slot. The tree's values are those after the slot."""
 
-    row: Int[Array, ""]  # of the leaf picked
+    row: Int[Array, ""]  # row of the leaf picked
     depth: Int[Array, ""]  # h_t, of the leaf picked
     max_depth: Int[Array, ""]  # H(t)
     num_active: Int[Array, ""]  # N_t, leaves that meet the simplex
     num_leaves: Int[Array, ""]  # all leaves
     discretization: Float[Array, ""]  # nu_1 rho^(h_t)
-    cumulative_discretization: Float[Array, ""]  # its sum so far
+    cumulative_discretization: Float[Array, ""]  # sum of these terms so far
     left_out: Int[Array, ""]  # splits without room. If there are any, no bound on the tree applies to this run
 
 
@@ -78,7 +78,7 @@ def select_leaf(key: Key[Array, ""], tree: trees.Tree, params: Params, rule: Int
     count = tree.count.astype(dtype)
     value = peaked_value(tree.point, params.num_experts)
     optimistic = value + leaf_terms(tree.depth, params)
-    scores_by_rule = jnp.stack(  # in the order of `SELECTIONS`
+    scores_by_rule = jnp.stack(  # one row per rule, in the order of `SELECTIONS`
         [-depth, depth, -depth, jax.random.uniform(key, depth.shape, dtype), optimistic]
     )
     scores = jnp.where(tree.active, scores_by_rule[rule], -jnp.inf)

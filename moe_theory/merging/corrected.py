@@ -156,7 +156,7 @@ def discretization_bound(num_rounds: Size, params: Params, is_cyclic: Switch = F
     total = 0.0
     rounds_left = num_rounds
     depth = 0
-    num_leaves = 1  # at most, at this depth
+    num_leaves = 1  # largest number of leaves at this depth
     while rounds_left > 0:
         if is_cyclic:
             num_leaves = cyclic_leaves(int(params.num_experts), depth)
@@ -349,8 +349,8 @@ def _least_pulls(time: float, depth: int, params: Params) -> int:
 
 def _with_one_more_side(counts: list[int], step: int, number: int) -> list[int]:
     """Count the ways to reach a sum with one more beginning in {0, step, ..., (number - 1) step}."""
-    unlimited = list(counts)  # with a beginning in {0, step, ...}
+    unlimited = list(counts)  # ways with a beginning in {0, step, ...}
     for total in range(step, len(counts)):
         unlimited[total] += unlimited[total - step]
-    too_far = [0] * (number * step) + unlimited  # with a beginning in {number step, (number + 1) step, ...}
+    too_far = [0] * (number * step) + unlimited  # ways with a beginning in {number step, (number + 1) step, ...}
     return [count - excluded for count, excluded in zip(unlimited, too_far, strict=False)]

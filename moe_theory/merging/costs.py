@@ -43,7 +43,7 @@ Clock = Callable[[], float]  # seconds
 
 class Program(NamedTuple):
     run: Any  # a compiled function
-    arguments: tuple[Any, ...]  # for each of its calls
+    arguments: tuple[Any, ...]  # arguments of each call
 
     def __call__(self) -> None:
         jax.block_until_ready(self.run(*self.arguments))
@@ -59,7 +59,7 @@ class Timer:
     """Compiled programs on one batch, for methods named as in `METHODS`. One of them must be `merged`."""
 
     def __init__(self, methods: Sequence[str], deployment: Deployment, inputs: Any, tags: Any) -> None:
-        self.merges: dict[str, Program] = {}  # by method, for those that merge slot by slot
+        self.merges: dict[str, Program] = {}  # programs of methods that merge slot by slot
         self.serves: dict[str, Program] = {}  # by method
         weights = merge.equal_weights(deployment.model)
         compiled: dict[int, Any] = {}  # by the function's `id`, so that methods with one function share its program
@@ -74,8 +74,8 @@ class Timer:
     def measure(self, repeats: int, seed: int, clock: Clock) -> "dict[str, MethodCosts]":
         """Time one batch per repetition with every method. Raises: InvalidValueError for no repetitions."""
         seconds = interleaved([*self.serves.values(), *self.merges.values()], repeats, seed, clock)
-        columns = seconds.T[:, None]  # (1, repeats) for each program
-        serving = dict(zip(self.serves, columns, strict=False))  # the columns of merges follow
+        columns = seconds.T[:, None]  # one (1, repeats) column for each program
+        serving = dict(zip(self.serves, columns, strict=False))  # the other columns belong to merges
         merging = dict.fromkeys(self.serves, np.zeros((1, repeats)))  # stays 0 where nothing is merged
         merging |= dict(zip(self.merges, columns[len(self.serves) :], strict=True))
         reference = serving[MERGED] + merging[MERGED]
@@ -145,15 +145,15 @@ class MethodCosts(NamedTuple):
 
     serving: Float[np.ndarray, "1 B"]  # seconds per batch
     merging: Float[np.ndarray, "1 B"]  # seconds per slot, 0 for methods that do not merge slot by slot
-    ratio: Float[np.ndarray, "1 B"]  # of serving + merging, as with one batch per slot
-    serving_ratio: Float[np.ndarray, "1 B"]  # of serving alone, as with many batches per slot
-    loaded_bytes: Float[np.ndarray, "1 B"]  # while a slot is served
-    peak_bytes: Float[np.ndarray, "1 B"]  # of the program that serves a batch
+    ratio: Float[np.ndarray, "1 B"]  # ratio of serving + merging, as with one batch per slot
+    serving_ratio: Float[np.ndarray, "1 B"]  # ratio of serving alone, as with many batches per slot
+    loaded_bytes: Float[np.ndarray, "1 B"]  # bytes in memory while a slot is served
+    peak_bytes: Float[np.ndarray, "1 B"]  # most memory of the program that serves a batch
 
 
 class StepCosts(NamedTuple):
     seconds: Float[np.ndarray, "1 B"]
-    peak_bytes: Float[np.ndarray, "1 B"]  # of the program
+    peak_bytes: Float[np.ndarray, "1 B"]  # most memory of the program
 
 
 class ChoiceCosts(NamedTuple):
@@ -298,8 +298,8 @@ def _run(cell: Cell, first: int, count: int, records: Any) -> Run:
 
 class GrownTrees(NamedTuple):
     slots: Int[np.ndarray, " B"]  # slots until each tree had its leaves, `MAX_SLOTS` + 1 if it never did
-    state: State  # of the first replicate, after `num_slots`
-    num_slots: int  # until all trees had their leaves
+    state: State  # state of the first replicate after `num_slots`
+    num_slots: int  # slots until all trees had their leaves
 
 
 def grow_trees(

@@ -53,8 +53,8 @@ POLICIES: Mapping[str, tuple[str, Mapping[str, float]]] = {
 MIXES: Mapping[str, Mapping[str, float]] = {"fixed": {}, "drifting": {"mix_drift": 1.0}}
 STATIC_SLOTS = 40  # slots of each seed that are served by methods that learn nothing online
 SEARCHED = 512  # random weights from which the search for the best merge starts
-ASCENT_STEPS = 80  # of this search
-ASCENT_RATE = 0.1  # of Adam, on the logits of the weights
+ASCENT_STEPS = 80  # steps of this search
+ASCENT_RATE = 0.1  # Adam's step size on the logits of the weights
 REFERENCES = 4  # slots of each seed for which the best merge is searched
 
 
@@ -95,7 +95,7 @@ def evaluate(
 
         runs = dict(zip(chosen_policies, on_all_cores(run, chosen_policies), strict=True))  # all serve the same mixes
         answers[mix] = _answers(deployment, data, methods, runs=runs, slot_size=slot_size, root=root)
-    approaches = list(answers[next(iter(MIXES))])  # the same for all mixes
+    approaches = list(answers[next(iter(MIXES))])  # names, which are the same for all mixes
     rows = np.array([[answers[mix][name] for name in approaches] for mix in MIXES])  # (mix, approach, measure, seed)
     variables: dict[str, Any] = _costs(deployment, data, methods, approaches, slot_size, repeats=repeats, seed=seed)
     for place, name in enumerate(("accuracy", "late_accuracy")):
@@ -115,7 +115,7 @@ def _answers(
     root: Key[Array, ""],
 ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Return the accuracy and late accuracy, each by seed, of all methods, of all policies, and of the best merge."""
-    mixes_by_slot = next(iter(runs.values())).mix  # the same for all policies
+    mixes_by_slot = next(iter(runs.values())).mix  # mixes, which are the same for all policies
     num_slots, _, seeds = mixes_by_slot.shape
     num_late_slots = num_late(num_slots)
     policies_answers = {}

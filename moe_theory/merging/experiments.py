@@ -78,7 +78,7 @@ TREES = _trees("trees", Dims(max_rounds=1024, max_leaves=128), RULES, (1.0, LARG
 FREE_TREE = (Scale("smoothness", 0.1, 10.0), Scale("split_constant", 0.1, 30.0), Scale("confidence", 0.01, 1.0))
 BY_RATIO = tuple(f"rho = {ratio:g}" for ratio in SMOOTHNESS_RATIOS)  # labels
 TREES_BY_RATIO = Selection(TREES, cells=None, labels=BY_RATIO)  # all cells at once, for one number per rho
-GROWTH = dataclasses.replace(  # for growth rates, which Student's t decides from 256 replicates on
+GROWTH = dataclasses.replace(  # Student's t decides growth rates from 256 replicates on
     _trees("growing-trees", Dims(max_rounds=4096, max_leaves=288), ("in-turn",), (1.0,), record_every=64),
     replicates=256,
 )
@@ -96,7 +96,7 @@ DRIFTING = {"mix_drift": 1.5}  # overrides for a drifting task mix
 class Record(NamedTuple):
     cumulative_regret: Float[Array, ""]  # R_t
     total_value: Float[Array, ""]  # sum of psi' f*(x) so far
-    regret: Float[Array, ""]  # of this slot
+    regret: Float[Array, ""]  # regret of this slot
     width: Float[Array, ""]  # gamma |g / sqrt(w)|_Z of the weights chosen, before its minimum with 1
     depth: Int[Array, ""]  # h_t
     num_leaves: Int[Array, ""]  # N_t
@@ -245,7 +245,7 @@ TESTBED_POLICIES |= {MONITORED: (policies.TANBR, monitor.AVERAGE)}
 METHODS_OF_TABLE_2 = ("rl-dense", "token-top-1-dense", "smear-example-linear", "smear-token-linear")  # and NUCB
 FIXED_MERGES = ("average", "fisher", "regmean")
 TESTBED_METHODS = (*FIXED_MERGES, *METHODS_OF_TABLE_2)
-BESIDE_TABLE_2 = ("token-top-2-dense", "token-top-3-dense", "task-top-1-dense", policies.MIX)  # not in the paper
+BESIDE_TABLE_2 = ("token-top-2-dense", "token-top-3-dense", "task-top-1-dense", policies.MIX)  # the paper lacks these
 LEARN_NOTHING = (policies.MIX, policies.UNIFORM)
 
 

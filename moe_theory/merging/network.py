@@ -133,7 +133,7 @@ class History(NamedTuple):
 
     points: Float[Array, "A K"]  # weights
     counts: Int[Array, "A V"]  # slots in which an arm gave a usable reward of the task
-    means: Float[Array, "A V"]  # of these rewards
+    means: Float[Array, "A V"]  # means of these rewards
     num_arms: Int[Array, ""]
     unusable: Int[Array, ""]  # number of rewards so far that were not finite
 

@@ -68,14 +68,14 @@ class Row(NamedTuple):
 
     slot: int  # counted from 1
     weights: Float[np.ndarray, " K"]
-    estimated_mix: Float[np.ndarray, " V"]  # seen by the policy
+    estimated_mix: Float[np.ndarray, " V"]  # the mix that the policy receives
     rewards: Float[np.ndarray, " V"]
     counts: Int[np.ndarray, " V"]
     reward: float  # mean over all requests of the slot
     mean_reward: float  # mean over all slots so far
-    num_candidates: int  # that the policy chose among
-    depth: int  # of the leaf picked, 0 without a tree
-    seconds: float  # that the choice took
+    num_candidates: int  # candidates among which the policy chose
+    depth: int  # depth of the leaf picked, 0 without a tree
+    seconds: float  # duration of the choice
 
 
 def merge_online(

@@ -38,8 +38,8 @@ PEAKED = "peaked"  # a name of `REWARDS`
 FLAT = "flat"  # a name of `REWARDS`
 SHARES = "shares"  # a name of `REWARDS`
 PEAK_WIDTH = 0.5  # s, about the distance between equal weights and a peak at K = 8
-PEAK_CONCENTRATION = 0.25  # of a peak's Dirichlet distribution, so that it uses few experts
-LOWEST_PEAK = 0.5  # heights are uniform from here to 1
+PEAK_CONCENTRATION = 0.25  # parameter of a peak's Dirichlet distribution: peaks use few experts
+LOWEST_PEAK = 0.5  # heights are uniform from this number to 1
 FLAT_CONCENTRATION = 0.1  # of the Dirichlet distribution of each task's best weights, so that they use few experts
 
 Environment = Any  # a NamedTuple of arrays, drawn once per replicate
@@ -87,7 +87,7 @@ class Reward(NamedTuple):
     value: Callable[[Environment, Float[Array, " K"]], Float[Array, " V"]]  # f*(x), in [0, 1]
     # (key, world, weights, mix, params): a slot's feedback
     serve: Callable[[Key[Array, ""], Environment, Float[Array, " K"], Float[Array, " V"], Params], Feedback]
-    best: Callable[[Environment, Float[Array, " V"], Params], Float[Array, " K"]] | None  # where psi' f* is largest
+    best: Callable[[Environment, Float[Array, " V"], Params], Float[Array, " K"]] | None  # the best weights by psi' f*
 
 
 def check_reward(reward: Reward, world: Environment, dims: Dims, params: Params) -> None:
@@ -122,7 +122,7 @@ class Tasks(NamedTuple):
     """Parameters of the mixes of all slots, drawn once per replicate."""
 
     log_weights: Float[Array, " V"]
-    phases: Float[Array, " V"]  # of each task's drift, in radians
+    phases: Float[Array, " V"]  # phase of each task's drift, in radians
 
 
 def draw_tasks(key: Key[Array, ""], dims: Dims, params: Params) -> Tasks:

@@ -17,7 +17,7 @@ from moe_theory.merging.params import Dims, Params, check_params
 from moe_theory.merging.policies import Memory, Pick, Policy
 from moe_theory.merging.rewards import Environment, Feedback, Reward
 
-UNKNOWN = Undefined("the best weights are not known")  # why regrets are undefined
+UNKNOWN = Undefined("the best weights are not known")  # the reason why regrets are undefined
 
 
 class State(NamedTuple):
@@ -110,7 +110,7 @@ def _play_slot(
     estimate = monitor.estimate(state.monitor, mix)
     pick = policy.choose(choose_key, state.memory, estimate, time, params)
     feedback = reward.serve(serve_key, state.world, pick.weights, mix, params)
-    has_diverged = ~jnp.isfinite(pick.prediction + pick.bonus)  # the network. Then the slot's value is NaN
+    has_diverged = ~jnp.isfinite(pick.prediction + pick.bonus)  # if the network has diverged, the slot's value is NaN
     value = jnp.where(has_diverged, jnp.nan, jnp.sum(mix * reward.value(state.world, pick.weights)))
     if reward.best is None:
         slot_regret = jnp.full_like(value, jnp.nan)

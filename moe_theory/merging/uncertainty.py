@@ -30,8 +30,8 @@ EXACT = "exact"
 DUAL = "dual"
 FULL = "full"
 DIAGONAL = "diagonal"
-SLOTS_A_TILE = 256  # for the dual form, which computes only the tiles of past slots
-SLOTS_A_FLUSH = 32  # for the full form: slots between two updates of its inverse
+SLOTS_A_TILE = 256  # size of tiles in the dual form, which computes only those of past slots
+SLOTS_A_FLUSH = 32  # slots between two updates of the full form's inverse
 
 Memory = Any  # a NamedTuple of arrays. Its structure and types stay the same from slot to slot
 
@@ -74,7 +74,7 @@ class NormSearch(NamedTuple):
     """By-products of a choice that learning reuses. They are None for a form without `measure`."""
 
     judged: NormCache | None
-    measured: GradientNorm | None  # of the candidate chosen
+    measured: GradientNorm | None  # norm of the candidate chosen
 
 
 def empty_cache(form: Uncertainty, dims: Dims, num_candidates: int, params: Params) -> NormCache | None:
@@ -195,7 +195,7 @@ def _zero_norm(form: Uncertainty, memory: Memory, factors: Factors, params: Para
 class Dual(NamedTuple):
     """Slots seen, and the inverse of the Cholesky factor L of lambda I + kappa_t."""
 
-    seen: Factors  # of each slot's gradient (T, ...), 0 for future slots
+    seen: Factors  # factors of each slot's gradient (T, ...), 0 for future slots
     inverse: Float[Array, "N b b"]  # L^-1 in tiles, row by row up to the diagonal
     slots: Int[Array, ""]  # t
     log_det: Float[Array, ""]
@@ -208,7 +208,7 @@ def dual(dims: Dims) -> Uncertainty:
     d), and det(lambda I + kappa_t) grows by the factor d^2. Float32 suffices for about 5,000 slots.
     """
     size = min(SLOTS_A_TILE, dims.max_rounds)
-    num_rows = -(-dims.max_rounds // size)  # of tiles, rounded up
+    num_rows = -(-dims.max_rounds // size)  # rows of tiles, rounded up
 
     def begin(params: Params) -> Dual:
         del params

@@ -11,7 +11,7 @@ from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.numerics import Numbers, Scalar
 from moe_theory.core.random import draws
 
-PROPOSALS = 8  # for each gamma variable
+PROPOSALS = 8  # proposals for each gamma variable
 
 
 def merge(experts: PyTree | Sequence[PyTree], weights: Float[Numbers, " K"]) -> PyTree:

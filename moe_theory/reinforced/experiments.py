@@ -244,7 +244,7 @@ def beside_printed(setting: SettingValues) -> Experiment:
         record_every=LAST_ROUND,
         observe=observe_error,
         replicates=256,
-        tier="repaired",  # which a quick check skips
+        tier="repaired",  # a quick check skips this tier
         is_double=True,
         of=beside_printed,
     )

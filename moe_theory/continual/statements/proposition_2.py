@@ -21,7 +21,7 @@ BY_MANY_LONG = experiments.RETURN_MANY
 BY_FEW_LONG = experiments.RETURN_FEW
 STATED = limit_rate(at_least=1.75)
 APART = limit_rate(equal=0.75)
-DIFFUSED = limit_rate(equal=1.375)  # the middle of 1.5, the order of the gates' step eta sigma_0, and 1.25, that of lambda
+DIFFUSED = limit_rate(equal=1.375)  # the middle of the orders 1.5 (the gates' step eta sigma_0) and 1.25 (lambda)
 
 SAME_SET = statement("proposition-2-more-experts-same-set", module=__name__)
 OTHER_SET = statement("proposition-2-more-experts-other-set", module=__name__)

@@ -20,7 +20,7 @@ def output_gap(run) -> np.ndarray:
     if int(params.signal_law) == PROPORTIONAL:
         signal_spread = float(params.signal_scale) * float(params.cluster_spread)
     noise_variance = (run.dims.num_samples - 1) * float(params.noise_scale) ** 2
-    strength_variance = (float(params.max_strength) - float(params.min_strength)) ** 2 / 12  # the uniform law's variance
+    strength_variance = (float(params.max_strength) - float(params.min_strength)) ** 2 / 12  # of a uniform law
     by_noise = (noise_variance + signal_spread**2) * up_to_t1(run, "gate_norm")[-1] ** 2
     by_strength = strength_variance * up_to_t1(run, "signal_drive")[-1] ** 2
     return np.sqrt(2 * (by_noise + by_strength))

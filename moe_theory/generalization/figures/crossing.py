@@ -31,7 +31,7 @@ class Case(NamedTuple):
 
 
 ROUND_NUMBERS = (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
-MULTIPLES = (256, 1024, 4096, 16384, 65536, 131072, 262144, 524288)  # of T, for even cells
+MULTIPLES = (256, 1024, 4096, 16384, 65536, 131072, 262144, 524288)  # multiples of T, for even cells
 CASES: dict[str, Case] = {
     "growing": Case(
         r"(a) fixed router, $T = 10\,m$", is_learned=False, samples=ROUND_NUMBERS, num_experts=10, is_growing=True
@@ -44,13 +44,13 @@ CASES: dict[str, Case] = {
     ),
     "learned": Case("(c) learned router, $T = 64$", is_learned=True, samples=MULTIPLES, num_experts=64),
 }
-BOUNDS = {  # with the class's d_N, with d_N = 1 where it is 0, and the corrected bound
+BOUNDS = {  # by the class's d_N, by d_N = 1 where it is 0, and corrected
     "printed": (roles.PRINTED, "Theorem 1, $d_N$ = 0; (c) $d_N$ of linear routers"),
     "granted": (roles.PRINTED_TOO, "Theorem 1, $d_N$ = 1"),
     "repaired": (roles.RIGHT, "what holds"),
 }
-LEAST_PADDED = 65536  # samples of B's arrays, at least, so that B's smaller cases share one program
-COORDINATES = 2  # that B's router sees: an input's own coordinate and a constant
+LEAST_PADDED = 65536  # least length of B's arrays, so that B's smaller cases share one program
+COORDINATES = 2  # inputs of B's router: an input's own coordinate and a constant
 CROSSING = roles.PRINTED_MARK(marker="o", markersize=6, markeredgewidth=1.3, zorder=5)
 
 
@@ -193,7 +193,7 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
 def _draw_crossings(panel: plot.Axes, selection: xr.Dataset) -> None:
     samples = selection.samples.values
     means = selection["mean"].values
-    for bound, shift in (("printed", (-5, -6)), ("granted", (5, 6))):  # of the note, in points
+    for bound, shift in (("printed", (-5, -6)), ("granted", (5, 6))):  # shift of the note, in points
         place = float(selection[f"{bound}_crossing"])
         if np.isnan(place):
             continue

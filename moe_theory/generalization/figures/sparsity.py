@@ -23,7 +23,7 @@ CURVES = {
     "binomial": (roles.PRINTED_TOO, "Theorem 1, (22)"),
     "repaired": (roles.RIGHT, "what holds"),
 }
-AT_EACH_K = {  # with the class's d_N at this k
+AT_EACH_K = {  # bounds by the class's d_N at this k
     "printed_own": (roles.PRINTED_MARK(marker="s", markersize=5), "(23), $d_N$ at this $k$"),
     "binomial_own": (roles.PRINTED_MARK(marker="o", markersize=3, markerfacecolor="C1"), "(22), $d_N$ at this $k$"),
 }

@@ -51,7 +51,7 @@ def corrected_bounds(run) -> np.ndarray:
         for experts in FEW_EXPERTS:
             samples = float(experts) ** 5
             radius = share * (samples / experts) ** 0.5
-            norms = [radius] if layers == 1 else [(2 * radius) ** 0.5] * 2  # one layer, or two equal layers
+            norms = [radius] if layers == 1 else [(2 * radius) ** 0.5] * 2  # norm of one layer, or of two equal layers
             rho = corrected.network_complexity(experts, 1, samples, norms)
             patterns = corrected.log_network_patterns(experts, 1, int(samples), experiments.LEARNED_FEATURES, widths=())
             bounds.append(corrected.uniform(rho, patterns, samples, LIPSCHITZ, delta_of(run)))

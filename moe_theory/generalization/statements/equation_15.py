@@ -12,7 +12,7 @@ from moe_theory.verification.claim import excess
 from moe_theory.verification.statement import probability
 
 NUM_LONE_MASKS = sum(math.comb(2 * LONE_SAMPLES, size) for size in range(NUM_LONE + 1))  # Gamma for lone points
-MOST_OF_ONE = 2 * LONE_SAMPLES * NUM_LONE / NUM_INPUTS  # of a gap for one mask, which needs one of its lone inputs
+MOST_OF_ONE = 2 * LONE_SAMPLES * NUM_LONE / NUM_INPUTS  # bound for one mask, whose gap needs one of its lone inputs
 
 EQUATION_15 = statement("equation-15", module=__name__)
 

@@ -21,7 +21,7 @@ def mask_excess(run) -> np.ndarray:
     experts, active, _ = experiments.sizes_of(run.params)
     samples = np.arange(1, LABELINGS.dims.max_samples // 2 + 1)  # m, for 2m points
     bound = theory.equation_16(experts, active, samples[:, None], shown(run, "masks", "natarajan"))
-    log_counts = shown(run, "masks", "log_growth")[1::2]  # on 2, 4, ... points
+    log_counts = shown(run, "masks", "log_growth")[1::2]  # growth on 2, 4, ... points
     return excess(log_counts, np.asarray(bound)).max(axis=0)
 
 

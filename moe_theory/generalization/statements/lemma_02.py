@@ -10,7 +10,7 @@ from moe_theory.verification.statement import alike, rate
 
 NUM_FEATURES = (2, 4, 8, 16)
 LABELS = [f"d = {features}" for features in NUM_FEATURES]
-NUM_PARAMETERS = tuple(2 * features for features in NUM_FEATURES)  # of a linear router, T = 2
+NUM_PARAMETERS = tuple(2 * features for features in NUM_FEATURES)  # parameters of a linear router, T = 2
 BY_PARAMETERS = Selection(LONE_POINT, cells=(LONE_CELL,), abscissa=NUM_PARAMETERS)
 
 

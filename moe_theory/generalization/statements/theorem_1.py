@@ -186,7 +186,7 @@ def forms_at_risk(runs: Runs) -> list[str]:
     forms = bounds_by_form(runs)
     return [
         f"{name}, {np.sum(form < RANDOM_LABELS)} of {np.sum(~np.isnan(form))} settings at risk"
-        for name, form in zip(FORMS[-len(forms) :], forms, strict=True)  # the first form is left out where no k is 1
+        for name, form in zip(FORMS[-len(forms) :], forms, strict=True)  # `forms` lacks the first form if no k is 1
     ]
 
 

@@ -12,7 +12,7 @@ from moe_theory.merging.uncertainty import DIAGONAL
 from moe_theory.plot import roles
 
 EXPERTS = (4, 16, 64, 192)
-CLAIMED_SECONDS = 0.4e-3  # at K = 192
+CLAIMED_SECONDS = 0.4e-3  # the paper's claim for K = 192
 BAND = (0.1, 0.5, 0.9)  # quantiles: the median between the ends of the band
 
 

@@ -24,7 +24,7 @@ TIMES = (30, 300, 3000)  # slots drawn, multiples of the stride
 DIMS = Dims(max_experts=3, max_rounds=TIMES[-1], max_leaves=512)
 SETTING = {"num_experts": 3, "max_active": 3, "smoothness_ratio": 0.85, "split_constant": 0.2}
 CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])  # where the corners, one per expert, are drawn
-LEAST_AREA = 1e-9  # by `area`. Smaller parts of the simplex are points or lines and are not drawn
+LEAST_AREA = 1e-9  # Smaller parts of the simplex are points or lines and are not drawn
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
@@ -38,7 +38,7 @@ def compute(setup: plot.Setup) -> xr.Dataset:
     setup.progress.advance(length)
     times = np.minimum(TIMES, length)
     places = np.searchsorted(recorded_rounds(length, STRIDE), times)
-    tree = jax.tree.map(lambda part: np.asarray(part)[places, ..., 0], records.tree)  # of the only replicate
+    tree = jax.tree.map(lambda part: np.asarray(part)[places, ..., 0], records.tree)  # records of the only replicate
     is_leaf = tree.active[..., None]
     boxes = {name: np.where(is_leaf, getattr(tree, name), np.nan) for name in ("lower", "upper", "point")}
     leaves = {"depth": tree.depth, "pulls": tree.count}
@@ -111,7 +111,7 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     for place, panel in enumerate(axes):
         _draw_leaves(panel, data.isel(panel=place), is_leaf[place], colours)
         _draw_frame(panel)
-    ticks = range(0, deepest + 1, 1 + deepest // 8)  # at most 8
+    ticks = range(0, deepest + 1, 1 + deepest // 8)  # there are at most 9 ticks
     bar = canvas.colorbar(colours, ax=list(axes), shrink=0.8, pad=0.01, ticks=ticks)
     bar.set_label("depth $h$ of the leaf")
 

@@ -24,7 +24,7 @@ FAMILIES = {  # name -> words in the legend and style. Styles are distinct in gr
     "smear": ("merged by token or example (SMEAR)", roles.ArtistStyle(color="C3", marker="D")),
     "task": ("experts by task, with tags", roles.ArtistStyle(color="0.5", marker="v")),
 }
-LEAST_GAP = 0.055  # between labels, in units of accuracy
+LEAST_GAP = 0.055  # least distance between labels, in units of accuracy
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
@@ -113,13 +113,13 @@ def _draw_panel(panel: plot.Axes, selection: xr.Dataset) -> None:
     low = float(ratios.min())
     high = float(ratios.max())
     lowest = max(0.0, float(selection.accuracy.min()) - 0.2)
-    panel.set(xscale="log", xlim=(low / 4, high * 3.2), ylim=(lowest, 1.03))  # with room for labels on both sides
+    panel.set(xscale="log", xlim=(low / 4, high * 3.2), ylim=(lowest, 1.03))  # labels need room on both sides
     roles.BASELINE(zorder=0).plot(panel, [low / 1.2, high * 1.2], [best, best])
     panel.text(high * 1.2, best + 0.01, "best merge found", fontsize=6.5, color="0.3", va="bottom", ha="right")
     plot.name_values(panel.xaxis, (tick for tick in (0.5, 1, 2, 5, 10, 20, 50) if low / 1.3 <= tick <= high * 1.3))
     own_labels = {name: name for name in names if family(name) in ("policy", "static")}
     _label(panel, values, own_labels, at=low / 1.35, side="right")
-    router_labels = {}  # at each router's most expensive build
+    router_labels = {}  # labels stand at each router's most expensive build
     for router, builds in _by_router(names).items():
         ordered = sorted(builds, key=lambda name: float(values[name].ratio))
         ratios_of_builds = [float(values[name].ratio) for name in ordered]

@@ -18,7 +18,7 @@ from moe_theory.merging.testbed.transformer import Experts, Model
 CALIBRATION_SIZE = 64  # inputs of each expert's own tasks
 FISHER_FLOOR = 1e-8  # added to information, so that the merge is the average where all information is 0
 OFF_DIAGONAL = 0.9  # RegMean's factor on off-diagonal entries of the Gram matrices
-RIDGE = 1e-6  # relative to the mean diagonal entry, for units that are dead in all experts
+RIDGE = 1e-6  # relative to the mean diagonal entry. Units that are dead in all experts need it
 
 
 def weighted(model: Model, weights: Float[Array, " K"]) -> Model:
@@ -121,7 +121,7 @@ def gram_matrices(
 
     def grams_of_expert(arguments: tuple[list[Experts], Float[Array, "m s p"]]) -> list[tuple[Array, Array]]:
         expert, examples = arguments
-        grams: list[tuple[Array, Array]] = []  # of both maps, by layer
+        grams: list[tuple[Array, Array]] = []  # Gram matrices of both maps, by layer
 
         def moe(experts: Experts, tokens: Float[Array, "n t d"], layer: int) -> Float[Array, "n t d"]:
             flat = tokens.reshape(-1, tokens.shape[-1])

@@ -24,15 +24,15 @@ Loaded = PyTree[Array]  # everything that must be in memory to serve a slot
 
 class Deployment(NamedTuple):
     model: Model
-    routers: Mapping[str, Routers]  # by the names of their kinds, for the methods in use
+    routers: Mapping[str, Routers]  # routers of the methods in use, by the names of their kinds
     calibration: Examples  # training inputs with their tasks, for merges that use data
 
 
 class ServingMethod(NamedTuple):
     name: str
-    prepare: Callable[[Deployment], Loaded]  # once, before the first slot
+    prepare: Callable[[Deployment], Loaded]  # called once, before the first slot
     serve: Callable[[Loaded, Float[Array, "n s p"], Int[Array, " n"]], Float[Array, "n C"]]  # (loaded, inputs, tags)
-    merge: Callable[[Loaded, Float[Array, " K"]], Loaded] | None = None  # once per slot. `serve` takes its result
+    merge: Callable[[Loaded, Float[Array, " K"]], Loaded] | None = None  # called once per slot, for `serve`
     router: str | None = None  # name of the kind of router that the method needs
     answers_like: str | None = None  # another build with the same logits
 

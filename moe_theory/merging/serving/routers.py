@@ -44,7 +44,7 @@ def train(
 
 
 def _untrained(kind: Kind, model: Model, num_tasks: int) -> Routers:
-    num_experts, width = model.layers[0].experts.b_out.shape  # the same in all layers
+    num_experts, width = model.layers[0].experts.b_out.shape  # all layers have the same sizes
     return routing.zeros(kind, [width] * len(model.layers), num_experts, num_tasks)
 
 
@@ -52,7 +52,7 @@ def _untrained(kind: Kind, model: Model, num_tasks: int) -> Routers:
 def _descend(
     kind: Kind, model: Model, data: Examples, num_tasks: int, key: Key[Array, ""], start: Routers, descent: Descent
 ) -> Routers:
-    schedule = optax.cosine_decay_schedule(1.0, decay_steps=NUM_STEPS, alpha=0.1)  # from 1 to a tenth
+    schedule = optax.cosine_decay_schedule(1.0, decay_steps=NUM_STEPS, alpha=0.1)  # falls from 1 to a tenth
     optimizer = optax.adam(lambda count: descent.learning_rate * schedule(count))
     loss = _reinforced_loss if kind.is_reinforced else _supervised_loss
 

@@ -17,10 +17,10 @@ from jaxtyping import Array, Float, Int
 
 from moe_theory.merging.testbed.transformer import Experts, MoE
 
-CAPACITY_FACTOR = 1.25  # as in Switch, relative to an even share
+CAPACITY_FACTOR = 1.25  # buffer per expert relative to an even share, as in Switch
 
 Tokens = Float[Array, "N d"]
-Indices = Int[Array, "N k"]  # of each token's experts
+Indices = Int[Array, "N k"]  # indices of each token's experts
 Gates = Float[Array, "N k"]
 Dispatch = Callable[[Experts, Tokens, Indices, Gates], Tokens]  # (experts, tokens, indices, gates) -> outputs
 
@@ -92,7 +92,7 @@ def ragged(experts: Experts, tokens: Tokens, indices: Indices, gates: Gates) -> 
 
 SPARSE_BUILDS: dict[str, Dispatch] = {"capacity": with_capacity, "dense": dense, "ragged": ragged}
 
-Groups = Float[Array, "g t d"]  # of tokens, each with its own merged expert
+Groups = Float[Array, "g t d"]  # groups of tokens, each with its own merged expert
 GroupWeights = Float[Array, "g K"]
 SoftMerge = Callable[[Experts, Groups, GroupWeights], Groups]
 
@@ -170,7 +170,7 @@ def choose(kind: Kind, scores: Float[Array, "*n K"]) -> tuple[Int[Array, "*n k"]
     """
     remaining = scores
     experts_chosen = []
-    for _ in range(kind.num_active):  # faster than a sort for so few experts
+    for _ in range(kind.num_active):  # a loop, which is faster than a sort for so few experts
         experts_chosen.append(jnp.argmax(remaining, axis=-1).astype(jnp.int32))
         remaining = jnp.where(jax.nn.one_hot(experts_chosen[-1], scores.shape[-1], dtype=bool), -jnp.inf, remaining)
     experts = jnp.stack(experts_chosen, axis=-1)

@@ -18,7 +18,7 @@ SLOTS = (312, 625, 1250, 2500, LONG_SLOTS)  # slots at which growth is measured
 TOKEN_SECONDS = np.array([1.81, 2.42, 3.05, 193.88])
 TASK_SECONDS = np.array([1.16, 1.78, 2.41, 3.01])
 TANBR_SECONDS = 0.61
-TOLERANCE = 0.1  # for an exponent that is fitted over so few slots
+TOLERANCE = 0.1  # margin of an exponent that is fitted over so few slots
 BYTES = dataclasses.replace(SERVING, labels=("share of the bytes",))
 
 SUBLINEAR = statement("abstract-sublinear", module=__name__)

@@ -9,7 +9,7 @@ from moe_theory.merging.statements.setting import statement
 from moe_theory.verification.statement import alike, bound
 
 ONE_EXPERT = 0.65  # share of the time that is saved compared with RL and Switch
-SMEAR = 0.98  # compared with SMEAR: "nearly 99 %"
+SMEAR = 0.98  # share that is saved compared with SMEAR: "nearly 99 %"
 RIVALS = ("token-top-1-capacity", "rl-capacity", "smear-example-linear", "smear-token-linear")
 
 FIGURE_3 = statement("figure-3", module=__name__)

@@ -10,9 +10,9 @@ from moe_theory.merging.experiments import FIXED_MERGES, MOSTLY, SURFACE, lead_o
 from moe_theory.merging.statements.setting import statement
 from moe_theory.verification.statement import Declared
 
-SURFACE_RIVALS = (policies.NUCB, policies.AVERAGE)  # of the paper
+SURFACE_RIVALS = (policies.NUCB, policies.AVERAGE)  # rivals that the paper has
 OTHER_SURFACE_RIVALS = tuple(rival for rival in experiments.RIVALS if rival not in SURFACE_RIVALS)
-TESTBED_RIVALS = (*FIXED_MERGES, policies.NUCB)  # of the paper
+TESTBED_RIVALS = (*FIXED_MERGES, policies.NUCB)  # rivals that the paper has
 
 
 @functools.cache

@@ -8,7 +8,7 @@ from moe_theory.merging.statements.setting import statement
 from moe_theory.verification.statement import bound
 
 LEAVES = 20
-MOST_SECONDS = 0.4e-3  # of one choice
+MOST_SECONDS = 0.4e-3  # duration of one choice
 
 FIGURE_6 = statement("figure-6", module=__name__)
 for form, id in ((uncertainty.DIAGONAL, "figure-6.routing-time"), (uncertainty.EXACT, "figure-6.routing-time-exact")):

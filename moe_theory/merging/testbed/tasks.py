@@ -16,7 +16,7 @@ from jaxtyping import Array, Float, Int, Key
 from moe_theory.core.constraints import Size, SizeOrZero
 from moe_theory.core.digits import handwritten_digits
 
-CHANGES = ("as it is", "rotated", "inverted", "permuted")  # of an image, in the order of `changed`
+CHANGES = ("as it is", "rotated", "inverted", "permuted")  # changes of an image, in the order of `changed`
 SIDE = 8  # pixels along the side of an image
 PATCH = 4  # pixels along the side of a token
 NUM_CLASSES = 10
@@ -48,7 +48,7 @@ def changed(images: np.ndarray, change: int) -> np.ndarray:
 
 TRAIN = "train"
 VALIDATION = "validation"
-_STRIDE = 3  # between label maps, prime to the number of classes
+_STRIDE = 3  # step between label maps, prime to the number of classes
 
 
 @dataclass(frozen=True)
@@ -58,11 +58,11 @@ class Recipe:
     num_tasks: Size = 8  # V
     num_experts: Size = 8  # K, where expert v mod K serves task v
     width: Size = 48
-    hidden: Size = 128  # of an expert
+    hidden: Size = 128  # hidden units of an expert
     num_layers: Size = 2
     num_heads: Size = 4
-    dense_steps: SizeOrZero = 50  # of one FFN on all tasks, from which all experts start
-    expert_steps: SizeOrZero = 500  # with task-level routing
+    dense_steps: SizeOrZero = 50  # steps of one FFN on all tasks, from which all experts start
+    expert_steps: SizeOrZero = 500  # steps with task-level routing
     batch_size: Size = 256
     learning_rate: float = 2e-3  # peak rate of Adam
     seed: SizeOrZero = 0

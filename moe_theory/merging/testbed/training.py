@@ -103,7 +103,7 @@ def draw_batch(key: Key[Array, ""], data: Examples, num_tasks: int, num_groups: 
     """Draw `size` examples, ordered by group. Group g has the tasks g, g + num_groups, ... with equal probability."""
     task_key, input_key = jax.random.split(key)
     groups = jnp.arange(size, dtype=jnp.int32) // (size // num_groups)
-    tasks_in_group = (num_tasks - 1 - groups) // num_groups + 1  # of each example's group
+    tasks_in_group = (num_tasks - 1 - groups) // num_groups + 1  # number of tasks in each example's group
     turns = jax.random.randint(task_key, (size,), 0, tasks_in_group, jnp.int32)  # place among the group's tasks
     per_task = data.labels.shape[0] // num_tasks
     places = jax.random.randint(input_key, (size,), 0, per_task, jnp.int32)
