@@ -7,7 +7,7 @@ phi >= x) <= exp(-2 x^2 / sum of squared differences) for x >= 0. The sum is 2m 
 Proof of McDiarmid's inequality. phi - E phi is a sum of 2m differences E[phi | first i] - E[phi | first i - 1]. Given
 the earlier samples, each difference z is within an interval of length 1/m. By Hoeffding's lemma (proved with Lemma 7),
 E exp(s z) is at most exp(s^2 / (8 m^2)). By Markov's inequality, the product gives exp(-s x + 2m s^2/(8 m^2)), which is
-exp(-m x^2) at s = 2 m x. For x < 0, (20) bounds a probability that may be 1 by less than 1.
+exp(-m x^2) at s = 2 m x. For x < 0 the probability may be 1, but (20) bounds it by less than 1.
 """
 
 import sys

@@ -1,18 +1,18 @@
 """Counterexample to the remark on sparsity awareness: T experts cost a factor near sqrt(T/2), not O(log T).
 
 A router sends T equally likely cells to one expert each, +1 or -1, with k = 1, H = {+1, -1}, m = 4 T^2. Labels are fair
-coins, the loss is clip((1 - y f)/2, 0, 1). m/T samples per cell give a gap near sqrt(T/m), not sqrt(log(T)/m). True
-risks are 1/2, and the largest gap is sum_j |S_j|/(2m), where S_j sums the labels of cell j. The mean gap is T
-E|S|/(2m), where S sums n signs, n binomial with mean m/T.
+coins, and the loss is clip((1 - y f)/2, 0, 1). The m/T samples of a cell give a gap near sqrt(T/m). True risks are 1/2,
+and the largest gap is sum_j |S_j|/(2m), where S_j sums the labels of cell j. The mean gap is T E|S|/(2m), where S sums
+n signs and n is binomial with mean m/T.
 
-1. (E|S|)^2 >= n/2 for a sum S of n signs. E|S| is 2h b_h for n = 2h - 1 and 2h, with b_h = binom(2h, h)/4^h, as one
-more sign adds P(S = 0) and 2h b_h + b_h = (2h + 2) b_(h + 1). 4h b_h^2 is 1 at h = 1 and grows with h.
+1. (E|S|)^2 >= n/2 for a sum S of n signs. For n = 2h - 1 and n = 2h, E|S| is 2h b_h with b_h = binom(2h, h)/4^h. One
+more sign adds P(S = 0), and 2h b_h + b_h = (2h + 2) b_(h + 1). 4h b_h^2 is 1 at h = 1 and grows with h.
 
 2. As sqrt(z) >= (3 z - z^2)/2 at z = n T/m, E sqrt(n) >= sqrt(m/T) (1 - T/(2m)). So the mean gap is at least
 sqrt(T/m)/(2 sqrt(2)) (1 - T/(2m)). One expert alone has a mean gap of at most 1/(2 sqrt(m)). So T experts cost a factor
 of sqrt(T/2) (1 - T/(2m)), and no constant K times 1 + log T bounds it.
 
-Robust: the proof allows any constant K, m >= T, true risk and loss, as twice the gap is R_m of the class.
+Robust: the proof allows any constant K, m >= T, true risk and loss, because twice the gap is R_m of the class.
 
 Objection: the sentence is about the bound, whose term in T is a logarithm. But it says how more experts change the
 error. The gap exceeds the bound here, as Theorem 1 fails on the same cells.

@@ -1,8 +1,8 @@
 """Eqs. (29) to (32), corrected: with a given router, T linear experts have complexity at most B c sqrt(T A/m).
 
 Let |w| <= B and |x| <= c, and let the gates a(x) be given. Given S and signs s_i, sup_f sum_i s_i f(x_i) = sum_j B
-|sum_i s_i a_j(x_i) x_i|, as each expert has its own w. The mean of a norm is at most the root of the mean square. There
-all products of different signs have mean 0. So E |sum_i s_i a_j(x_i) x_i| <= c sqrt(sum_i a_j(x_i)^2).
+|sum_i s_i a_j(x_i) x_i|, as each expert has its own w. The mean of a norm is at most the root of the mean square. In
+the mean square all products of different signs have mean 0. So E |sum_i s_i a_j(x_i) x_i| <= c sqrt(sum_i a_j(x_i)^2).
 
 By the Cauchy-Schwarz inequality the sum over j of T such roots is at most sqrt(T sum_ij a_j(x_i)^2) = sqrt(T m A),
 where A is the mean of |a(x_i)|^2. So R_S(F_a) <= B c sqrt(T A/m). At k = 1 the gates are 0 or 1, so A = 1, and at most

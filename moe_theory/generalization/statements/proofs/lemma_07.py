@@ -8,7 +8,7 @@ sample S' is independent of h, and |L_S'(h) - L_D(h)| <= eps/2 implies |L_S(h) -
 inequality P(|L_S'(h) - L_D(h)| > eps/2) <= 2 exp(-2 m (eps/2)^2) = 2 exp(-eps^2 m/2) for every h. This gives the
 factor. Hoeffding's inequality needs log E exp(s (X - p)) <= s^2/8 for X in [0, 1] with mean p. By convexity a coin with
 mean p is the worst case. Its g(s) = log(1 - p + p e^s) - p s has g(0) = g'(0) = 0 and g'' = q (1 - q) <= 1/4 for some q
-in [0, 1]. The lemma fails for a loss of 1,000 with probability .01, else 0, m = 1 and eps = 9.99.
+in [0, 1]. At m = 1 and eps = 9.99 the lemma fails for a loss that is 1,000 with probability .01 and otherwise 0.
 
 Objection: (10) uses the lemma with the true risk. But in Theorem 1 the loss is in [0, 1], so this version holds there
 too.

@@ -2,9 +2,9 @@
 
 Each sample has its own coordinate, by which an expert fits its label, a fair coin. Let x = (u, 1, e), where u = j/T, j
 is uniform on 1..T, and e is one of n = 10 m^2 unit vectors. The loss is clip((1 - y f)/2, 0, 1), C = 1/2, so every f
-has L_D = 1/2. The router has T outputs that are linear in u and 1, so p = 2 T, and the softmax over the largest. The
-outputs 2 (j/T) u - (j/T)^2 send u to the nearest j/T. Experts have one layer, |w| <= B = 2 T^2, K_1 = b_1 = B, c = 2 >
-|x|.
+has L_D = 1/2. The router has T outputs that are linear in u and 1, so p = 2 T, and it activates the expert with the
+largest output. The outputs 2 (j/T) u - (j/T)^2 send u to the nearest j/T. Experts have one layer with |w| <= B = 2 T^2,
+so K_1 = b_1 = B, and c = 2 > |x|.
 
 With probability at least 19/20, no two samples share e. The expert sum_i y_i e_i over its q samples has norm sqrt(q),
 and q <= 4 m/T = B^2 in all cells except with probability T^2/(9 m). Then f = y on S. The bound (9) is K (8/sqrt(T) + 2
@@ -14,7 +14,7 @@ sqrt((A 8 T^3 (1 + log T) + A 4 T^3 log(2 T^5) + log(4/delta))/(2 T^5))) with th
 Robust: the proof allows any K, A, delta below 19/20, labels that cannot be predicted, and m that grows faster than T^3
 log T.
 
-Objection: the router sees two coordinates, and the experts all. But Lemma 2 is for any fixed structure of p weights. If
+Objection: the router gets two coordinates, and experts get all. But Lemma 2 is for any fixed structure of p weights. If
 the router has a weight for every coordinate, p^2 makes (9) exceed 1 here. Then (9) holds because it is vacuous, not by
 its proof, whose step from (30) to (31) still fails.
 """

@@ -5,8 +5,9 @@ probability for one mask by the number of masks on one sample. Let inputs be uni
 A mask sends any 2 of them to expert 2, and all others to expert 1. H = {+1, -1}, all labels are +1, and the loss is
 clip((1 - y f)/2, 0, 1).
 
-1. For one mask phi, the largest L_S - L_S', is |n - n'|/m, where S and S' hit its 2 inputs n and n' times. At m = 4,
-phi >= 1/2 needs two more hits in one sample than in the other. This has probability about 12 (2/N)^2, 5e-7.
+1. For one mask, phi is the largest L_S - L_S'. It is |n - n'|/m if S and S' contain the mask's 2 inputs n and n' times.
+At m = 4, phi >= 1/2 needs two inputs of the mask more in one sample than in the other. This has probability about 12
+(2/N)^2, 5e-7.
 
 2. If the 8 draws differ, as they nearly always do, a mask that picks two inputs of S has L_S - L_S' = 1/2.
 
@@ -16,8 +17,8 @@ m/2) = e^-2 is below 1/4, as (10) requires.
 Robust: as N grows the left side tends to 1 and the right side to 0. This holds for any factor in front, any m and any
 number of inputs picked.
 
-Objection: (14) conditions on the mask, so (15) follows by total probability. But given the mask that they show, S and
-S' are not i.i.d. McDiarmid's inequality in (20) and Lemma 5's proof need a mask chosen beforehand.
+Objection: (14) conditions on the mask, so (15) follows by total probability. But given the mask that S and S'
+determine, they are not i.i.d. McDiarmid's inequality in (20) and Lemma 5's proof need a mask chosen beforehand.
 """
 
 import sys

@@ -1,15 +1,15 @@
 """Remark on sparsity awareness: linear routers do not need the factor k of its term, but others do.
 
 Linear routers. Top-k masks of m inputs follow from the signs (>= 0 or < 0) of N = m T (T - 1)/2 forms (v_i - v_j).x,
-linear in D = (T - 1) d parameters. Any D + 1 forms z have sum a z = 0, some a > 0. The z with a > 0 cannot be < 0 with
-all others >= 0. So (Sauer, Shelah) Gamma(m) <= sum_{i<=D} binom(N, i) <= (e N/D)^D for N >= D, and log Gamma <= (T - 1)
-d log(e m T/(2 d)) for every k.
+linear in D = (T - 1) d parameters. Any D + 1 forms z have sum a z = 0 with some a > 0. Those with a > 0 are not all < 0
+if the others are >= 0. So (Sauer, Shelah) Gamma(m) <= sum_{i<=D} binom(N, i) <= (e N/D)^D for N >= D, and log Gamma <=
+(T - 1) d log(e m T/(2 d)) for every k.
 
 Other routers. Let T = 2 k, H = {1, -1}, x uniform on k = 8 m points, y a fair coin. As binom(2 k, k) >= 2^k, each point
 set A has its own mask mu_A. Its router uses mu_A on A, and elsewhere the first k experts, all -1. In mu_A a later
 expert, which is 1, has nearly all weight. As mu_A identifies its router, d_N = 1. Labels are fitted up to one error per
-pair of equal inputs. There are m/16 pairs in the mean, and m/4 with probability at most 1/4. Otherwise the gap exceeds
-1/5. With o(k) in place of k, (23) tends to 0 as m grows, for any constant.
+pair of equal inputs. There are m/16 pairs in the mean, and m/4 or more with probability at most 1/4. Otherwise the gap
+exceeds 1/5. With o(k) in place of k, (23) tends to 0 as m grows, for any constant.
 """
 
 import sys

@@ -1,15 +1,15 @@
 """Remark on sparsity awareness, corrected: T <= m fixed cells with an expert +1 or -1 in each cost sqrt(T).
 
-R_m is (T/m) E|sum of n signs|, with n binomial of mean z = m/T. Above: E|sum of n signs| <= sqrt(n) and E sqrt(n) <=
-sqrt(z) give sqrt(T/m). Below: E|sum of n signs| >= sqrt(n/2). For n = 2h and 2h - 1 it is 2h binom(2h, h)/4^h, and 4h
-(binom(2h, h)/4^h)^2 >= 1 by induction, as (2h + 1)^2 (h + 1) >= 4h (h + 1)^2. Also sqrt(y) >= (3y - y^2)/2: with r =
+R_m is (T/m) E|sum of n signs|, with n binomial of mean z = m/T. Upper bound: E|sum of n signs| <= sqrt(n) and E sqrt(n)
+<= sqrt(z) give sqrt(T/m). Lower bound: E|sum of n signs| >= sqrt(n/2). For n = 2h and 2h - 1 it is 2h binom(2h, h)/4^h,
+and 4h (binom(2h, h)/4^h)^2 >= 1 by induction, as (2h + 1)^2 (h + 1) >= 4h (h + 1)^2. sqrt(y) >= (3y - y^2)/2: with r =
 sqrt(y) the difference is r (1 - r)^2 (1 + r/2). With y = n/z and E n^2 <= z^2 + z, E sqrt(n) >= sqrt(z)(1 - 1/(2z)). So
 sqrt(T/(2m)) (1 - T/(2m)) <= R_m <= sqrt(T/m). One expert has order 1/sqrt(m).
 
 Other classes: n R_S' on the n inputs S' of a cell is at most m R_S of one expert, as other signs have mean 0. So T
-experts have at most T times the complexity of one. Let experts take any values +1 and -1 in one cell and 0 in the
-others, and no input occur twice. One expert has E max n/m <= 1/T + 1/sqrt(m), as sum E (n - m/T)^2 <= m. T experts fit
-all signs, T/(1 + T/sqrt(m)) times as much or more.
+experts have at most T times the complexity of one. Let experts take any values +1 and -1 in one cell and 0 elsewhere,
+and no input occur twice. One expert has E max n/m <= 1/T + 1/sqrt(m), as sum E (n - m/T)^2 <= m. T experts fit all
+signs, T/(1 + T/sqrt(m)) times as much or more.
 """
 
 import sys

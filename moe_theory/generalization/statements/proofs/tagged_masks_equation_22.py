@@ -1,9 +1,9 @@
 """Counterexample to Eq. (22): with probability above 9/10 a gap is 2/5, but (22) is at most 1/10.
 
-Let T = 3, k = 2, H = {+1, -1}, m = 10,000 and delta = 1/20, with fair-coin labels and the loss (1 - y f)/2. Inputs are
-uniform on N = 10 m^2 points, except with probability 1/(1000 m). Then they are tags. There is a router for each signing
-s of the points, and each router has its own tag. At a point its gates are 9/10 and 1/10 on experts 1 and 2, exchanged
-if s = -1. At its own tag it activates experts 1 and 3, and at other tags experts 1 and 2.
+Let T = 3, k = 2, H = {+1, -1}, m = 10,000 and delta = 1/20, with fair-coin labels and the loss (1 - y f)/2. With
+probability 1/(1000 m) an input is a tag, and otherwise it is uniform on N = 10 m^2 points. There is a router for each
+signing s of the points, and each router has its own tag. At a point its gates are 9/10 and 1/10 on experts 1 and 2,
+exchanged if s = -1. At its own tag it activates experts 1 and 3, and at other tags experts 1 and 2.
 
 1. No router has the second mask at two tags, so masks shatter no two inputs: d_N = 1.
 
@@ -15,7 +15,7 @@ Massart's lemma, E phi is at most sqrt(log 8/m) for every mask.
 Robust: as m grows, (22) falls to 0 and the gap stays. If every router adds its own small number to a logit, no two
 routers agree anywhere, and the dimension of whole routers is at most 1 too.
 
-Objection: mu may be the mask that S shows. But (18) to (20) treat mu as given, and E phi is for a given mu.
+Objection: mu may be the mask that a router gives on S. But (18) to (20) treat mu as given, and E phi is for a given mu.
 """
 
 import sys

@@ -9,7 +9,7 @@ For r = 2 let u_j = |u_j| e_j be the rows of W_1. As phi is homogeneous, |sum_i 
 a member for |e| <= 1, the mean of Q is at most twice the mean without absolute values. By Lemma 9 it is at most 2 c
 sqrt(m). So R_m <= 2 c F_1 F_2/sqrt(m). With a_i = b_i/K_i, F_1 F_2 <= K_1 K_2 sqrt(a_1 a_2). Lemma 3 has K_1 K_2 times
 (a_1^(2/3) + a_2^(2/3))^(3/2) >= (2 (a_1 a_2)^(1/3))^(3/2) = 2 sqrt(2) sqrt(a_1 a_2), and 2 <= 2 sqrt(2). For r = 3 the
-same way needs a bound on the width. For r > 2 the lemma is not proved here.
+same argument needs a bound on the width. For r > 2 the lemma is not proved here.
 """
 
 import sys

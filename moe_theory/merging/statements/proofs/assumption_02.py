@@ -1,18 +1,18 @@
 """Assumption 2, corrected: distinct normalized candidates have a positive definite NTK matrix (ReLU, L >= 2).
 
-Write x/|x| twice and divide by sqrt(2). This input has norm 1 and equal halves. Its inner products, and so the NTK
-matrix M, are those of x/|x|. Distinct weights that sum to 1 are not parallel.
+Write x/|x| twice and divide by sqrt(2). This input has norm 1 and equal halves. Inner products of such inputs, and so
+the NTK matrix M, are those of x/|x|. Distinct weights that sum to 1 are not parallel.
 
-M is half the sum of the last covariance S and the last H, where H' = 2 H o E[sigma' sigma'] + S' from layer to layer.
-By Schur's theorem H o E is not negative, so H >= S and M >= S/2. The first covariance behind a ReLU is 2 E phi(g x_i)
-phi(g x_j) with a normal vector g. This covariance is singular only if sum_i c_i phi(g x_i) = 0 for all g. Take a g_0
-with g_0 x_i = 0 for one i alone. Near g_0 all terms except the i-th are linear, and the i-th has a kink, so c_i = 0. A
-positive definite covariance makes the next one positive definite by the same argument: its normal vector z has a
-density, and the phi(z_i) are linearly independent. So M has a least eigenvalue lambda_0 > 0.
+The matrix M is half the sum of the last covariance S and the last H. From layer to layer, H' = 2 H o E[sigma' sigma'] +
+S' with the entrywise product o. By Schur's theorem H o E is positive semidefinite, so H >= S and M >= S/2. The first
+covariance behind a ReLU is 2 E phi(g x_i) phi(g x_j) with a normal vector g. This covariance is singular only if sum_i
+c_i phi(g x_i) = 0 for all g. Take a g_0 with g_0 x_i = 0 for one i alone. Near g_0 all terms except the i-th are
+linear, and the i-th has a kink, so c_i = 0. If a covariance is positive definite, so is the next one: its normal vector
+z has a density, so the phi(z_i) are linearly independent. So M has a least eigenvalue lambda_0 > 0.
 
-Caveat: the activation is ReLU, as in the cited work. The paper leaves it open. We read j + V/2 as j + K, where x
-written twice has the copy. The added output layer psi_t is held fixed and multiplies M by |psi_t|^2 > 0. lambda_0
-depends on the candidates, and so on T.
+Caveat: the activation is ReLU, as in the cited work. The paper leaves it open. We read j + V/2 as j + K, the place of
+the copy in x written twice. The added output layer psi_t is held fixed and multiplies M by |psi_t|^2 > 0. The value
+lambda_0 depends on the candidates, so it depends on T.
 """
 
 import sys

@@ -7,8 +7,8 @@ pull per slot. So e_h is the least s > e_{h-1} with s - e_{h-1} >= tau_h(s), whe
 
 A split at depth h in a slot s >= e_h comes after tau_h(s) >= tau_h(e_h) pulls of its leaf, and after at least one. So
 it uses m_h = max(1, ceil tau_h(e_h)) whole pulls, which no other split uses. So there are at most t_h/m_h splits at
-depth h. As sum_h t_h <= t, and m_h grows like rho^(-2h), the leaves grow like T^(log 2/log(2/rho^2)) up to logarithms.
-This is slower than T, so (5) holds from some T on.
+depth h. As sum_h t_h <= t and m_h grows like rho^(-2h), the number of leaves grows like T^(log 2/log(2/rho^2)) up to
+logarithms. This is slower than T, so (5) holds from some T on.
 """
 
 import sys

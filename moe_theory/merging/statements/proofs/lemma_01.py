@@ -6,7 +6,7 @@ e^x >= e x, S >= (2 e log(2) rho)^2 >= 14 rho^2. The root's split makes 2 leaves
 Let another split be in slot s. Its leaf has depth 1 or more and had at most s - 1 pulls, so A log(s/delta)/rho^2 <= s -
 1. For x >= s, log(x/delta) <= log(s/delta) + x/s - 1 and log s >= 1 - 1/s. So (s - 1) log(x/delta) <= x log(s/delta),
 and x/(A log(x/delta)) >= 1/rho^2. At x = T this is R >= 14. At x = sqrt(T) >= s, R >= 7 sqrt(T), as log(T/delta) <= 2
-log(sqrt(T)/delta). So at most R/7 such splits come up to slot sqrt(T). A later split uses up A log(T/delta)/(2 rho^2)
+log(sqrt(T)/delta). So at most R/7 such splits occur up to slot sqrt(T). A later split uses up A log(T/delta)/(2 rho^2)
 pulls of its leaf, which no other split shares. As S >= 14 rho^2, at most R/7 come later.
 
 If there is any, N_t <= 2 + 2 R/7 <= 3 R/7. So N_t <= max(2, R/2) for all t <= T. At t >= sqrt(T) the right side of (8)

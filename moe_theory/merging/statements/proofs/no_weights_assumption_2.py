@@ -2,14 +2,15 @@
 
 Candidates are weights x >= 0 that sum to 1, by (1a). They have norm 1 only at the corners of the simplex, with all
 weight on one expert. This is because 1 - |x|^2 = sum_k x_k (1 - x_k) is 0 only if every x_k is 0 or 1. Candidates have
-equal halves, [x]_j = [x]_(j + V/2) for j <= V/2, only away from the corners. With V = K, as in the experiments, the
-copy of an entry 1 is 1, and the sum is 2. So no candidate of Algorithm 1 satisfies the assumption.
+equal halves, [x]_j = [x]_(j + V/2) for j <= V/2, only away from the corners. With V = K, as in the experiments, equal
+halves would repeat a corner's entry 1, so the sum would be 2. So no candidate of Algorithm 1 satisfies the assumption.
 
-The NTK matrix M, which is to be above lambda_0 I > 0, fails too. A leaf that is not split is a candidate of two slots
-in a row, and two equal rows of M make its smallest eigenvalue 0.
+The condition M >= lambda_0 I > 0 on the NTK matrix M fails too. A leaf that is not split is a candidate of two slots in
+a row, and two equal rows of M make its smallest eigenvalue 0.
 
 Robust: the proof allows any even K = V, tree and B. If symmetry is dropped, one candidate that is no corner is enough.
-With B >= 2 and over K active leaves there is one, as each corner is in one leaf. At B = 1 all are corners.
+With B >= 2 and more than K active leaves there is such a candidate, because each corner is in one leaf. At B = 1 all
+candidates are corners.
 
 Objection: norm and symmetry are meant for x divided by its norm and written twice, as the text below says. With this
 reading, and each candidate counted once, the assumption holds and is proved.

@@ -1,9 +1,9 @@
 """The definition of the regret is right with the task mix inside the argmax.
 
 In slot t Problem (1) earns psi_t' r_t = psi_t' f^*(x_t), and f_1^*(x) is psi_t' f^*(x). So x_t^* = argmax psi_t' f^*(x)
-is the best of all weights by definition. So R_t = f_1^*(x_t^*) - f_1^*(x_t) is not negative, for any x_t. The printed
-psi_t argmax f^* is a mean of the tasks' best weights. It has this property only if it happens to be such an argmax, as
-for a single task, or if all tasks have the same best weights.
+is the best of all weights by definition. Hence R_t = f_1^*(x_t^*) - f_1^*(x_t) is not negative, for any x_t. The
+printed psi_t argmax f^* is a mean of the tasks' best weights. It has this property only if it happens to be such an
+argmax, as for a single task, or for tasks that share their best weights.
 """
 
 import sys

@@ -3,13 +3,13 @@
 The bound (6) ends in + T + 1, and its other terms are not negative. So it is O(d sqrt(T) log T) only if the effective
 dimension d grows at least like sqrt(T)/log T. At the paper's rho = 0.3, d is O(T^(1/4)).
 
-d is log det(I + M/lambda)/log(1 + T N/lambda), with the NTK matrix M of all candidates X_T. Let D be the number of
-different candidates, and a the largest diagonal entry of M. The rank of M is at most D, its trace at most a |X_T|, and
-|X_T| <= T N from some T on, by Lemma 1. So log det(I + M/lambda) <= D log(1 + a T N/lambda), and d <= D max(1, a). A
-node has one candidate, found by optimization. Let c = (C^2/nu_1^2) log(2/delta) > 0. After the root, a split at depth h
-takes at least c rho^(-2h) pulls of its own. There are at most 2^h splits above depth h, T rho^(2h)/c below, and two
-nodes per split. As rho^2 <= 1/8, h = floor(log_2(T)/4) gives D <= 1 + 2 T^(1/4) + 16 T^(1/4)/c. If d does not grow, T +
-1 exceeds the order even more.
+The dimension d is log det(I + M/lambda)/log(1 + T N/lambda), with the NTK matrix M of all candidates X_T. Let D be the
+number of different candidates, and a the largest diagonal entry of M. M has rank at most D and trace at most a |X_T|,
+and |X_T| <= T N from some T on, by Lemma 1. So log det(I + M/lambda) <= D log(1 + a T N/lambda), and d <= D max(1, a).
+A node has one candidate. Let c = (C^2/nu_1^2) log(2/delta) > 0. After the root, a split at depth h takes at least c
+rho^(-2h) pulls of its own. There are at most 2^h splits above depth h, at most T rho^(2h)/c below, and two nodes per
+split. As rho^2 <= 1/8, h = floor(log_2(T)/4) gives D <= 1 + 2 T^(1/4) + 16 T^(1/4)/c. If d does not grow, T + 1 exceeds
+the order even more.
 
 Robust: the proof allows any constant K, C, nu_1, lambda, v, S, J and delta below 1, any picks of leaves, any kernel
 with a bounded diagonal, and any rho up to 2^(-3/2).

@@ -6,9 +6,9 @@ sum of rho^(h_t) over slots is at most sum_{h<H} 2^h (B rho^(-2h) + 1) rho^h + T
 
 With q = 2/rho > 2 the first part is at most B q^H/(q - 1) + H + (2 rho)^H, up to a constant. Let H be the least with
 (2/rho^2)^H >= T/B. Then q^H = rho^H (2/rho^2)^H <= rho^H 2 T/(B rho^2). So the sum is O(T rho^H) plus O(H + (2 rho)^H),
-which is less. rho^H <= (T/B)^(-b) with b = log(1/rho)/log(2/rho^2), so T rho^H <= T^(1 - b) B^b. And a = 1 - b is
-log(2/rho)/log(2/rho^2), above 1/2. If leaves are pulled shallowest first and all meet the simplex, they need that many
-pulls. So no smaller power holds for all picks.
+which is less. With b = log(1/rho)/log(2/rho^2), rho^H <= (T/B)^(-b), so T rho^H <= T^(1 - b) B^b. Now a = 1 - b is
+log(2/rho)/log(2/rho^2), which is above 1/2. If leaves are pulled shallowest first and all meet the simplex, they need
+that many pulls. So no smaller power holds for all picks.
 """
 
 import sys

@@ -1,12 +1,11 @@
 """Theorem 1, Eq. (6), is vacuous: it allows a regret of T + 1 or more, but no policy can lose more than T.
 
-Rewards are in [0, 1], as the proof of Lemma 4 has them "through normalization". So a slot's regret f_1^*(x_t^*) -
-f_1^*(x) is at most 1, and R <= T for any policy and any network. The bound (6) ends in T + 1. Its other part is 3
-sqrt(T) times sqrt(d log(1 + T N/lambda) + 2), with the effective dimension d, times a bracket. The bracket's terms are
-each at least 0: v times the root, -2 log delta > 0 for delta < 1, (lambda + C_3 T L)(1 - eta w lambda)^(J/2)
-sqrt(T/lambda), and 2 sqrt(lambda S). For the third, eta <= C_1/(T w L + w lambda), as in Lemma 3, gives eta w lambda <=
-C_1 lambda/(T L + lambda). This is at most 1 for C_1 <= 1, or from some T on. So R <= T < T + 1 <= (6), with probability
-1.
+Rewards are in [0, 1], because the proof of Lemma 4 normalizes them. So a slot's regret f_1^*(x_t^*) - f_1^*(x) is at
+most 1, and R <= T for any policy and any network. The bound (6) ends in T + 1. Its other part is 3 sqrt(T) times sqrt(d
+log(1 + T N/lambda) + 2), with the effective dimension d, times a bracket. The bracket's terms are each at least 0: v
+times the root, -2 log delta > 0 for delta < 1, (lambda + C_3 T L)(1 - eta w lambda)^(J/2) sqrt(T/lambda), and 2
+sqrt(lambda S). In the third, eta <= C_1/(T w L + w lambda) by Lemma 3. So eta w lambda <= C_1 lambda/(T L + lambda),
+which is at most 1 for C_1 <= 1, or from some T on. So R <= T < T + 1 <= (6), with probability 1.
 
 Robust: the proof allows all rewards in [0, 1] and any width, tree, effective dimension, delta and J. So (6) says
 nothing about Tanbr that is not true of a policy that picks any weights.

@@ -1,9 +1,9 @@
 """Counterexample to the remark on Theorem 1: for J = O(T L / lambda) the term of the steps in (6) grows like T^1.5.
 
-Let x = eta w lambda, at most C_1 lambda/(T L + lambda) by Theorem 1, and J <= c T L/lambda. From some T on x <= 1/2.
-Then 1/(1 - x) = 1 + x/(1 - x) <= exp(2 x), so (1 - x)^(J/2) >= exp(-x J) >= exp(-c C_1). This does not depend on T. The
-rest of the term is at least C_3 T L sqrt(T/lambda). So for fixed lambda and S it exceeds sqrt(lambda S) from some T on.
-With all constants 1, L = 2 and c = 2 the term is at least 265 sqrt(lambda S) at T = 100 (program).
+Let J <= c T L/lambda, and let x = eta w lambda, which is at most C_1 lambda/(T L + lambda) by Theorem 1. From some T
+on, x <= 1/2. Then 1/(1 - x) = 1 + x/(1 - x) <= exp(2 x), so (1 - x)^(J/2) >= exp(-x J) >= exp(-c C_1). This does not
+depend on T. The rest of the term is at least C_3 T L sqrt(T/lambda). So for fixed lambda and S it exceeds sqrt(lambda
+S) from some T on. With all constants 1, L = 2 and c = 2 the term is at least 265 sqrt(lambda S) at T = 100 (program).
 
 Robust: the proof allows any constants c, C_1, C_3, lambda, S, w and L, and any smaller eta or J.
 

@@ -1,18 +1,18 @@
 """Counterexample to the definition of the regret: its best weights earn 0.58, but others earn 0.7.
 
-The definition takes the mix of the tasks' best weights, a compromise, for the best weights of the mix. Let there be two
-tasks and two experts, K = V = 2. Task 1 earns f_1(x) = (1 + x_1 - x_2)/2 and task 2 earns f_2(x) = (1 + x_2 - x_1)/2.
-On X = [0, 1]^2, as the argmax is printed, each task has one best point, (1, 0) and (0, 1). Both points sum to 1. The
-mix psi_t = (0.7, 0.3) applied to them, psi_t argmax f, is (0.7, 0.3). There the rewards f are (0.7, 0.3), which earn
-0.7 * 0.7 + 0.3 * 0.3 = 0.58. But (1, 0) earns 0.7, the most on all of X. So the formula's weights do not have the
-highest reward, although the sentence says so.
+The definition confuses the mix of the tasks' best weights with the best weights for the mix. Let there be two tasks and
+two experts, K = V = 2. Task 1 earns f_1(x) = (1 + x_1 - x_2)/2 and task 2 earns f_2(x) = (1 + x_2 - x_1)/2. The printed
+argmax is over X = [0, 1]^2. There the tasks' best points are (1, 0) and (0, 1), and both sum to 1. The mix psi_t =
+(0.7, 0.3) applied to them, psi_t argmax f, is (0.7, 0.3). There the rewards f are (0.7, 0.3), which earn 0.7 * 0.7 +
+0.3 * 0.3 = 0.58. But (1, 0) earns 0.7, the most on all of X. So the formula's weights do not have the highest reward,
+although the sentence says so.
 
-Robust: the argument works for any number of tasks, with f_v(x) = (V - 1 + x_v - the sum of the others)/V. On weights
-the mix earns 1 - 2/V + (2/V) psi'x. The sum of psi_v^2 is below the largest psi_v, except for mixes that are uniform
-over some of the tasks or on one task.
+Robust: the argument works for any number of tasks, with f_v(x) = (V - 1 + x_v - the sum of the others)/V. Under the
+mix, weights x earn 1 - 2/V + (2/V) psi'x. The sum of psi_v^2 is below the largest psi_v, except for mixes that are
+uniform over some of the tasks.
 
 Objection: the words next to the formula say what is meant, and with the mix inside the argmax the definition is right.
-As printed, a vector of V shares multiplies one of K weights, and only our reading makes weights of it.
+As printed, a vector of V shares multiplies a vector of K weights, and only our reading makes weights of the product.
 """
 
 import sys

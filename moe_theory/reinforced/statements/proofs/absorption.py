@@ -1,19 +1,20 @@
 """Theorem 2: a settled state stays settled, and no model moves again.
 
-Claim. Call a state settled if, for every task n, all experts whose output for n is within lambda of the largest served
-n last. Such experts have the model w_n. Proof. (a) The expert m that is chosen for n is one of them, as the noise r is
-below lambda. Expert m does not move, and its cost c = 0 - own b_m - (1 - own) mean is at most 0. (b) With pi = 1/M its
-output for n rises by (M - 1) e, where e = -u c / M >= 0, and all other outputs for n fall by e. Outputs for other tasks
-stay. (c) If m had the largest output, it rises and the rest fall. Otherwise all but m fall equally, and only m comes
-nearer to the largest or passes it. So an expert within lambda was there before, or is m, and served n last. The program
-takes every settled state of three experts with outputs for two tasks on a grid, every choice and three sizes of e.
+Claim. Call a state settled if, for every task n, every expert whose output for n is within lambda of the largest output
+served n last. Such an expert has the model w_n. Proof. (a) The expert m that is chosen for n is one of them, because
+the noise r is below lambda. It does not move, and its cost c = 0 - own b_m - (1 - own) mean, with a share own, is at
+most 0. (b) With pi = 1/M its output for n rises by (M - 1) e, where e = -u c / M >= 0, and all other outputs for n fall
+by e. Outputs for other tasks stay. (c) If m had the largest output, this output rises and the others fall. Otherwise
+all outputs but m's fall equally, and only m comes nearer to the largest or passes it. So an expert within lambda was
+there before or is m, and it served n last. The program takes every settled state of three experts with outputs for two
+tasks on a grid, every choice and three sizes of e.
 
 Robust: The proof allows any M, N, lambda, share own in [0, 1] and earlier costs.
 
 Objection: With pi the true softmax, the others fall by unequal amounts. If m alone is within lambda, it rises and the
 rest fall, so the same holds. If several are, an expert just beyond lambda can come within.
 
-Caveat: Experts fit each task in one update, and gates see no noise.
+Caveat: Experts fit each task in one update, and gate inputs have no noise.
 """
 
 import sys

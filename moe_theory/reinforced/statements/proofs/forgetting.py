@@ -1,16 +1,16 @@
 """Corollary 2: once the state has settled, (t - 1) F_t and t G_t no longer change.
 
 Let the state settle after round T_s. Proof. (a) No model moves after T_s. (b) (t - 1) F_t is the sum over rounds tau <
-t of how much the error on task n_tau at expert m_tau has grown since tau. Rounds from T_s on add 0, since their expert
-has its task's model then and now. Earlier ones add the same as in F_{T_s}. (c) t G_t is the sum over tau <= t of the
-error at m_tau now. Later rounds add 0, and earlier ones the same as in G_{T_s}. The program takes every run of two
-experts and three tasks, of which two recur after the third, with T_s = 3 and two more rounds. It uses the errors that
-Definitions (15) and (16) sum.
+t of how much the error on task n_tau at expert m_tau has grown since tau. Rounds from T_s on add 0, because their
+expert has the task's model then and now. Earlier ones add the same as in F_{T_s}. (c) t G_t is the sum over tau <= t of
+the error at m_tau now. Rounds after T_s add 0, and earlier rounds add the same as in G_{T_s}. The program takes every
+run of two experts and three tasks, of which two recur after the third, with T_s = 3 and two more rounds. It uses the
+errors that Definitions (15) and (16) sum.
 
 Robust: The proof allows any numbers of experts and tasks, lengths of ground truths, T_s, and learners before T_s. It
-uses only that models rest after T_s.
+uses only that no model moves after T_s.
 
-Objection: An expert settles for one task. Here two have one task each, so rounds after T_s are of these tasks.
+Objection: An expert settles for one task. Here two experts have one task each, so rounds after T_s are of these tasks.
 
 Caveat: Slow learners keep moving. It is not proved that their moves shrink and leave the state settled.
 """
