@@ -2,7 +2,6 @@
 
 Let sup |L_S - L_D| >= eps. For each small r > 0 some h, which depends on S alone, has |L_S(h) - L_D(h)| >= eps - r. The
 sample S' is independent of h. L_S'(h) has the mean L_D(h) and a variance of at most 1/(4m), as the loss is in [0, 1].
-
 By Chebyshev's inequality |L_S'(h) - L_D(h)| <= eps/2 - r, except with probability at most 1/(4m (eps/2 - r)^2). Then
 |L_S(h) - L_S'(h)| >= eps/2. As r tends to 0, P(sup |L_S - L_S'| >= eps/2) >= (1 - 1/(m eps^2)) P(sup |L_S - L_D| >=
 eps). The condition exp(-eps^2 m/2) <= 1/4 means m eps^2 >= 2 log 4, which is above 2. So the factor is above 1/2, and

@@ -7,9 +7,7 @@ is the mean of L_S' and a largest mean is at most the mean of the largest. The s
 
 Masks are fixed beforehand, so a union over G masks and two signs is allowed. All gaps are at most the largest E phi
 plus x with probability at least 1 - 2 G exp(-2 m x^2). This is 1 - delta at x = sqrt((log G + log(2/delta))/(2m)). The
-bound (22) is at least twice as large, because E phi >= 0.
-
-At k = T there is one mask function, so the condition holds.
+bound (22) is at least twice as large, because E phi >= 0. At k = T there is one mask function, so the condition holds.
 
 Caveat: the paper does not say for which mask (22) has E phi. We take the mask with the largest mean.
 """

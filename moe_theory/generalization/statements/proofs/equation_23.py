@@ -1,9 +1,8 @@
 """Eq. (23) is at least (22), because binom(T, k) <= (e T/k)^k.
 
 The product k! binom(T, k) = T (T - 1) ... (T - k + 1) is at most T^k. The series of e^k has the term k^k/k! and only
-positive terms, so k! >= (k/e)^k. So binom(T, k) <= T^k/k! <= (e T/k)^k, and log binom(T, k) <= k (1 + log(T/k)).
-
-The bounds (22) and (23) differ only in this term. It is multiplied by 2 d_N >= 0 and stands under a root, so the bound
+positive terms, so k! >= (k/e)^k. So binom(T, k) <= T^k/k! <= (e T/k)^k, and log binom(T, k) <= k (1 + log(T/k)). The
+bounds (22) and (23) differ only in this term. It is multiplied by 2 d_N >= 0 and stands under a root, so the bound
 grows with it. So (23) is at least (22).
 """
 

@@ -7,8 +7,7 @@ some h in H agrees with f1 on B and with f0 elsewhere. So the Boolean functions 
 points (x, f1(x)), and d_N is at most their VC dimension. (b) Each unit has its own weights. So 1{h(x) = a} takes at
 most 2p products and sums, p comparisons with 0 and 2d more steps. As d <= p, these are at most 5p steps. (c) Functions
 of p real parameters that take t steps (arithmetic and comparisons) have a VC dimension of at most 4 p (t + 2), by
-Goldberg and Jerrum (Theorem 8.4 of Anthony and Bartlett, Neural Network Learning, 1999). At t = 5p it is at most 28
-p^2.
+Goldberg and Jerrum (Theorem 8.4 of Anthony and Bartlett, Neural Network Learning, 1999). This is at most 28 p^2.
 
 The program checks (a) for every class of at most five functions from two points to three labels.
 

@@ -2,11 +2,9 @@
 
 For a given mask, phi is the supremum of L_S - L_S' over the class of losses l o F_mu. By Lemma 8 its mean is at most 2
 R_m(l o F_mu). By Lemma 9 this is at most 2 C R_m(F_mu). These are (26) to (28) of the paper. We leave out the step to
-one expert, (29) to (32).
-
-At k = 1 the class F_mu is a product over the experts, each with its own inputs. Then R_S(F_mu) = sum_j (m_j/m)
-R_{S_j}(H), where expert j has m_j inputs. The program computes both sides for two cells, an expert +1 or -1 in each,
-and one to three samples. It counts every draw.
+one expert, (29) to (32). At k = 1 the class F_mu is a product over the experts, each with its own inputs. Then
+R_S(F_mu) = sum_j (m_j/m) R_{S_j}(H), where expert j has m_j inputs. The program computes both sides for two cells, an
+expert +1 or -1 in each, and one to three samples. It counts every draw.
 """
 
 import sys

@@ -7,10 +7,9 @@ with a and with b at x.
 A member of H' that H contains with r labels at x is in r(r - 1)/2 >= r - 1 of the H_ab. So |H| <= |H'| + sum |H_ab|. If
 H_ab shatters C, then H shatters C and x, with a and b at x. So H_ab has dimension at most d - 1, and is empty if d = 0.
 There are at most k^2/2 pairs, so B(m, d) <= B(m - 1, d) + k^2/2 B(m - 1, d - 1), with B(m, 0) = 1 and B(1, d) <= k. By
-induction the right side is at most k^(2d) ((m - 1)^d + (m - 1)^(d - 1)/2) <= k^(2d) m^d.
-
-Equation (16) is this inequality with the binom(T, k) masks as labels and 2m points. Its d_N is the dimension of the
-masks, as the line above (16) says.
+induction the right side is at most k^(2d) ((m - 1)^d + (m - 1)^(d - 1)/2) <= k^(2d) m^d. Equation (16) is this
+inequality with the binom(T, k) masks as labels and 2m points. Its d_N is the dimension of the masks, as the line above
+(16) says.
 """
 
 import sys

@@ -3,11 +3,9 @@
 The x_i and x'_i are i.i.d., so exchanging x_i and x'_i, for any set of i, changes no mean. So for every sign vector s,
 E sup (1/m) sum_i (f(x_i) - f(x'_i)) = E sup (1/m) sum_i s_i (f(x_i) - f(x'_i)). Average over s. The sup of a sum is at
 most the sum of the sups, so the mean is at most E sup (1/m) sum s_i f(x_i) + E sup (1/m) sum -s_i f(x'_i). As -s is
-distributed like s, and x' like x, both terms are R_m(F) of Definition 2, without absolute values.
-
-The proof uses i.i.d. samples and finite means, and nothing about F, the loss or its range. The program computes both
-sides and the step between them. It takes all inputs, exchanges and signs, and every class of functions from two inputs
-to {-1, 0, 1}.
+distributed like s, and x' like x, both terms are R_m(F) of Definition 2, without absolute values. The proof uses i.i.d.
+samples and finite means, and nothing about F, the loss or its range. The program computes both sides and the step
+between them. It takes all inputs, exchanges and signs, and every class of functions from two inputs to {-1, 0, 1}.
 """
 
 import sys

@@ -3,9 +3,8 @@
 Given S and the signs, let Y(h) = (1/m) sum_i s_i h(x_i). The inner sum of (42) is sum_j lambda_j Y(h_j), a weighted
 mean of T numbers. This mean is at most the largest of the numbers, and so at most sup_h Y(h). With lambda = (1, 0, ...,
 0) it comes as near to sup_h Y(h) as we like. So the two suprema agree for every S and all signs, and so do their means.
-This makes (42) equal to R_m(H) for every T >= 1.
-
-The proof uses lambda >= 0 with sum 1, and the same lambda and h_j for all i. The step (31) does not satisfy this.
+This makes (42) equal to R_m(H) for every T >= 1. The proof uses lambda >= 0 with sum 1, and the same lambda and h_j for
+all i. The step (31) does not satisfy this.
 """
 
 import sys

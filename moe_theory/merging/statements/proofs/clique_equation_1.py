@@ -5,11 +5,9 @@ with K nodes. This reward is in [0, 1], because weights sum to 1. By Motzkin and
 1/omega, where omega is the size of the largest clique.
 
 At least: equal weights on a clique of size n give 1 - 1/n. At most: let i and j not be adjacent, with weights above 0.
-The reward is linear in the weight that moves from i to j, so one of the two weights can become 0 without a lower
-reward. Repeat this until the weights lie on a clique. There the reward is 1 - sum_i x_i^2, which is at most 1 - 1/n for
-n nodes.
-
-So a solution of (1) gives omega, which is NP-hard to find. This holds for rewards that are given as polynomials.
+The reward is linear in the weight that moves from i to j, so one of the two can become 0 without a lower reward. Repeat
+this until the weights lie on a clique. There the reward 1 - sum_i x_i^2 is at most 1 - 1/n for n nodes. So a solution
+of (1) gives omega, which is NP-hard to find. This holds for rewards that are given as polynomials.
 """
 
 import sys

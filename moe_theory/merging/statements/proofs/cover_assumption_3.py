@@ -2,10 +2,9 @@
 
 Take any h, and a j with nu_1 rho^j <= nu_2. The tree halves boxes, so it has at most 2^(h+j) nodes at depth h + j, and
 they contain all weights. By Assumption 1 each node has a diameter of at most nu_1 rho^(h+j) <= nu_2 rho^h = eps'. So a
-ball of radius eps' around any of its members contains the node, and 2^(h+j) balls cover X_eps.
-
-With d = log 2/log(1/rho), 2^h is (rho^h)^(-d). So the cover number is at most 2^j nu_2^d (eps')^(-d). The constant C =
-2^j nu_2^d does not depend on h.
+ball of radius eps' around any of its members contains the node, and 2^(h+j) balls cover X_eps. With d = log
+2/log(1/rho), 2^h is (rho^h)^(-d). So the cover number is at most 2^j nu_2^d (eps')^(-d). The constant C = 2^j nu_2^d
+does not depend on h.
 """
 
 import sys

@@ -3,8 +3,8 @@
 Let x = eta w lambda for the largest eta that Theorem 1 allows, so x = C_1 lambda/(T L + lambda) with C_1 <= 1. Let Q be
 the term without its power, divided by sqrt(lambda S). Then Q = (lambda + C_3 T L) sqrt(T/lambda)/sqrt(lambda S). As 1 -
 x <= exp(-x), the power (1 - x)^(J/2) is at most exp(-x J/2). This is at most 1/Q for J >= 2 log(Q)/x = 2 (T L + lambda)
-log(Q)/(C_1 lambda). Such a J is O((T L/lambda) log T), because Q is of order T^1.5. A smaller step of the same order
-only changes J's constant.
+log(Q)/(C_1 lambda). Such a J is O((T L/lambda) log T), because Q is of order T^1.5. Smaller steps of this order change
+J's constant.
 
 Robust: the proof allows any constants, w, L, lambda and S. The number J of steps in [29] has this logarithm.
 """

@@ -1,12 +1,10 @@
 """Lemma 2, Eq. (7), holds if its right side is at least 1, and a closed form always holds (delta <= 1).
 
 Let A = C^2/nu_1^2, X = T/(A log(T/delta)), and let Y = log X/(1 - rho) be the right side of (7). Let the depth be D + 1
->= 2. Then a leaf at depth D >= 1 was split in a slot s <= T.
-
-Its D ancestors were split in other slots, so it had at most s - D pulls, and A log(s/delta) rho^(-2D) <= s - 1. As
-log(T/delta) <= log(s/delta) + T/s - 1 and log s >= 1 - 1/s, (s - 1) log(T/delta) <= T log(s/delta). So X >= (s - 1)/(A
-log(s/delta)) >= rho^(-2D), and D <= log X/(2 log(1/rho)). So the depth is at most 1 + max(0, log X/(2 log(1/rho))), for
-every T.
+>= 2. Then a leaf at depth D >= 1 was split in a slot s <= T. Its D ancestors were split in other slots, so it had at
+most s - D pulls, and A log(s/delta) rho^(-2D) <= s - 1. As log(T/delta) <= log(s/delta) + T/s - 1 and log s >= 1 - 1/s,
+(s - 1) log(T/delta) <= T log(s/delta). So X >= (s - 1)/(A log(s/delta)) >= rho^(-2D), and D <= log X/(2 log(1/rho)). So
+the depth is at most 1 + max(0, log X/(2 log(1/rho))), for every T.
 
 As log(1/rho) >= 1 - rho, Y >= 2 D >= D + 1. So a tree of depth 2 or more obeys (7), and a tree of depth 1 obeys it if Y
 >= 1. At delta = 1 the root is split in slot 1, so Y >= 1 cannot be weakened. The paper's proof leaves out the

@@ -4,8 +4,7 @@ These are the sizes of the experiments. With L = 2, (3) is sqrt(w) theta_2 sigma
 units, and theta_2 maps these to V outputs. So there are w K + V w = 1,024 entries and no w by w matrix. The paper's
 number counts such a matrix: w K + w V + w^2 (L - 1) = 5,120, which is w^2 = 4,096 too many.
 
-Robust: the proof allows any K, V, w and L >= 2. Of the L matrices in (3), L - 2 have size w by w, but the paper counts
-L - 1.
+Robust: the proof allows any K, V, w and L >= 2. In (3), L - 2 matrices have size w by w, but the paper counts L - 1.
 
 Objection: L may count the hidden layers, as in the work that (3) is from. Then the number is right, but (3) has L + 1
 matrices. Correcting either makes the statement true.

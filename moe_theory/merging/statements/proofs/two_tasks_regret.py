@@ -4,8 +4,7 @@ The definition confuses the mix of the tasks' best weights with the best weights
 two experts, K = V = 2. Task 1 earns f_1(x) = (1 + x_1 - x_2)/2 and task 2 earns f_2(x) = (1 + x_2 - x_1)/2. The printed
 argmax is over X = [0, 1]^2. There the tasks' best points are (1, 0) and (0, 1), and both sum to 1. The mix psi_t =
 (0.7, 0.3) applied to them, psi_t argmax f, is (0.7, 0.3). There the rewards f are (0.7, 0.3), which earn 0.7 * 0.7 +
-0.3 * 0.3 = 0.58. But (1, 0) earns 0.7, the most on all of X. So the formula's weights do not have the highest reward,
-although the sentence says so.
+0.3 * 0.3 = 0.58. But (1, 0) earns 0.7, the most on all of X. So the formula's weights do not have the highest reward.
 
 Robust: the argument works for any number of tasks, with f_v(x) = (V - 1 + x_v - the sum of the others)/V. Under the
 mix, weights x earn 1 - 2/V + (2/V) psi'x. The sum of psi_v^2 is below the largest psi_v, except for mixes that are

@@ -5,8 +5,7 @@ served n last. (b) An expert has only one last task. So the experts with the lar
 and there are N of them. For M < N up to N = 5, the program takes every choice of experts with the largest outputs and
 of last tasks. It finds no settled state. For M = N it finds some.
 
-Robust: The proof allows any lambda >= 0, baseline, signals and learners. Only the definition of a settled state is
-used.
+Robust: The proof uses only the definition of a settled state, so lambda, baseline, signals and learners may be any.
 
 Objection: Outputs may be equal. But each expert with the largest output served n last.
 
