@@ -1,7 +1,7 @@
 """Counterexample to Lemma 8: the first expert's share at T1 is 1/T1, not 1/M + O(eta^.5/M).
 
 Claim. Round 1 chooses an expert A and lowers its outputs for both signals by more than the perturbation's width lambda.
-So A gets no other task up to T1, and its share is 1/T1, about eta/M, on every path. Let s = 1, N = 2, v_1 = (1, 0, 0),
+So A gets no other task up to T1, and its share is 1/T1, near eta/M, on every path. Let s = 1, N = 2, v_1 = (1, 0, 0),
 v_2 = (3/5, 4/5, 0), beta = 1, w_n = sigma_0 v_n, eta = alpha = sigma_0^.5, and let M be of order ln 1/sigma_0.
 
 Proof. (a) Let c = |dw| + alpha M f/t, so c_1 > alpha M. A's outputs become -eta c_1 (1/M)(1 - 1/M) times v_1'v_1 and

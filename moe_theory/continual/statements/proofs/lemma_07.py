@@ -3,7 +3,7 @@
 Claim. Up to T1 a step (9) changes the chosen expert's output for v_n by O(sigma_0), and any other's by O(sigma_0/M).
 (a) It moves the output of m by -eta c pi (1[m = m_t] - pi_m) z'v_n. Here z is the features' sum, pi is m_t's softmax, c
 = |dw| + alpha M f/t. (b) By Pythagoras |w_t|^2 <= |w_{t-1}|^2 + W^2 for the longest ground truth W. An expert has had
-at most T1 - 1 <= M/eta arrivals. So |dw| <= W (1 + sqrt(M/eta)), and eta c <= eta alpha M + W (eta + sqrt(eta M)).
+at most T1 - 1 <= M/eta arrivals. So |dw| <= W (1 + sqrt(M/eta)), eta c <= eta alpha M + W (eta + sqrt(eta M)).
 
 (c) While outputs are at most 1 a softmax is at most e^2/M. So S = sum |theta_m|^2 grows by at most 2 e^2 eta c lambda/M
 + 2 e^4 (eta c |z|/M)^2. Up to T1 it is O(sigma_0^2 + sigma_0^2.25 ln M), and outputs stay small. (d) With z'v_n = O(1)

@@ -9,12 +9,12 @@ holds for c_n < 0. So D <= (2 lambda + 2 max K) exp(sum K). (d) A model is its l
 So sum K <= eta (2 sigma_0 t + alpha M (1 + ln t)) -> 0 at t1, and max K = O(sigma_0).
 
 Robust: The proof allows any N, K, d, constants in eta, alpha = O(sigma_0^.5), lambda = O(sigma_0), and M >= 3, which
-follows from M > N (M > K). Noise of O(sigma_0), s < d, acts like a lambda larger by O(sigma_0^1.75 log). A beta that is
-bounded below may vary. Both sets have experts: outputs sum to 0 (Lemma 4), and not all are 0 for both tasks possible at
+follows from M > N (M > K). Noise of O(sigma_0), s < d, acts like a lambda larger by O(sigma_0^1.75 log). A beta bounded
+below may vary. Both sets have experts, because outputs sum to 0 (Lemma 4) and not all are 0 for both possible tasks at
 t1 - 1.
 
-Objection: Two opposite tasks are special. But no two are farther apart, and one sign of a gate distinguishes them. With
-orthogonal tasks the script also finds a largest gap below sigma_0^.75.
+Objection: Two opposite tasks are special. But no two are farther apart. With orthogonal tasks the script also finds a
+largest gap below sigma_0^.75.
 """
 
 import sys
