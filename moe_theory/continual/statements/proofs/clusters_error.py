@@ -5,15 +5,15 @@ sigma_0 let w_n be e_k and e_k + eps f for k = 1, 2, with v_n = e_k and (1 + eps
 e_2, f orthonormal, s = 1, d = 3, N = 4 and M = 3. Proof. (a) A model is the sum of the e_k that it has learned. (b)
 Only a cluster's arrivals change outputs for it, and they lower the chosen expert's output. So experts not yet chosen
 for it have the largest output. (c) By T all experts have served both with at least the probability p of two collections
-of M coupons. Then E[G_T] >= p, and p -> 1. (d) Let A = max(W, Delta, Psi_2). In (22) an arrival up to T1 adds at most
-A, and each of an expert's k later arrivals adds r^k A + Psi_1. As k r^k <= r + ... = d - 1, (22) is at most A (T1 + M
-(d - 1))/T + Psi_1.
+of M coupons. Then E[G_T] >= p -> 1. (d) Let A = max(W, Delta, Psi_2). In (22) an arrival up to T1 adds at most A, and
+an expert's k later ones add r^k A + Psi_1 each. As k r^k <= r + ... = d - 1, (22) is at most A (T1 + M (d - 1))/T +
+Psi_1.
 
 Robust: The proof allows any d, beta, eta, alpha, lambda and Gamma. Clusters of J tasks, e_k + j eps f/(J - 1) with (1 +
 j eps^3) e_k, j < J, allow 3 <= M < 2 J. Appendix J's exponents, lower by 1, lower (22).
 
-Objection: With one sample an expert learns only a signal. But signals tell clusters apart, and these are orthogonal.
-With s = 2, N = 24, K = 6 the script finds the error at 2 T1 far above the bound.
+Objection: With one sample an expert learns only a signal. But signals tell clusters apart and are orthogonal. With s =
+2, N = 24, K = 6 the script finds the error at 2 T1 far above the bound.
 """
 
 import sys

@@ -6,7 +6,7 @@ v_2 = (3/5, 4/5, 0), beta = 1, w_n = sigma_0 v_n, eta = alpha = sigma_0^.5, and 
 
 Proof. (a) Let c = |dw| + alpha M f/t, so c_1 > alpha M. A's outputs become -eta c_1 (1/M)(1 - 1/M) times v_1'v_1 and
 v_1'v_2. (b) A later round raises A's outputs by at most eta c pi pi_A, where pi is the chosen expert's softmax. (c)
-Outputs sum to 0 (Lemma 4). So the largest exceeds A's by at least -h_A M/(M - 1), pi_A <= 1/M by Jensen, and pi <=
+Outputs sum to 0 (Lemma 4). So the largest exceeds A's by -h_A M/(M - 1) or more, pi_A <= 1/M by Jensen, and pi <=
 exp(H)/M with H = eta sum c. (d) The model w* = sigma_0 (1, 1/2, 0) solves both tasks. So sum |dw| <= sqrt(t M) |w*|,
 and sum f/t <= log2 t. (e) A trails by at least eta alpha (3/5 - exp(H) (log2 t + sqrt(t M) |w*|/(alpha M))/(M - 1)),
 above lambda up to T1.
