@@ -2,7 +2,7 @@
 
 The script makes 20 runs of Algorithm 1 with 6 experts and three orthonormal clusters. A cluster has one task (M > N =
 3), or three tasks within sigma_0^1.5 and with one signal (M < N = 9). Exits 0 if no multiple of the printed order
-bounds the gaps.
+bounds gaps.
 """
 
 import sys

@@ -7,8 +7,7 @@ and (1 + eps^3) e_k for k = 1, 2. Let eps = sigma_0^.5 = 1/20, e_1, e_2, f ortho
 error, which never falls. (b) No gate has moved along the other signal, so each expert gets the second task with
 probability 1/M. So (t - 1) E[F_t] >= 1/(2 M) for t >= 2. (c) W = Delta = 1 + eps^2/2, so (19) is 0 for any loads. (d)
 In (21) the first two sums add up to at most 0, because L_t >= L_T1. An expert with k arrivals after T1 adds to the
-third sum at most Psi_1 k r^(k - 1) <= Psi_1 (1 + r + ...) = d Psi_1. All experts add at most M d Psi_1, with Psi_1 =
-eps^2/2.
+third sum at most Psi_1 k r^(k - 1) <= Psi_1 (1 + r + ...) = d Psi_1. All add at most M d Psi_1, with Psi_1 = eps^2/2.
 
 Robust: The proof allows any t, beta, eta, alpha, lambda and Gamma, and any M and d with eps^2 < 1/(2 M^2 d), so all
 small sigma_0. Clusters of J tasks, e_k + j eps f/(J - 1) with (1 + j eps^3) e_k for j < J, allow any M from 3 to 2 J -

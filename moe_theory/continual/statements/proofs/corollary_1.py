@@ -1,5 +1,4 @@
-"""Corollary 1 holds with 1/lambda in place of lambda, if noise is O(sigma_0) and both samples share a signal and a
-strength.
+"""Corollary 1 holds with 1/lambda for lambda if noise is O(sigma_0) and both samples share signal and strength.
 
 Claim. Then probabilities differ by O(sigma_0^1.5/lambda) = O(sigma_0^.25), with probability 1 - o(1).
 

@@ -1,8 +1,8 @@
 """Lemma 1 holds if noise is of order sigma_0 and both samples have the same strength.
 
 Proof. (a) Both matrices carry the same beta v_n, so the signal's part cancels. So |h_m(X) - h_m(X~)| <= |theta_m| (|g|
-+ |g~|) for all m at once, where g and g~ are sums of s - 1 noise columns. For two signals of one cluster, the bound
-gains |theta_m| C |v_n - v_n'|, where |v_n - v_n'| = O(sigma_0^1.5) by the paper's proof.
++ |g~|) for all m, where g and g~ are sums of s - 1 noise columns. For two signals of one cluster, the bound gains
+|theta_m| C |v_n - v_n'|, where |v_n - v_n'| = O(sigma_0^1.5) by the paper's proof.
 
 (b) Because E |g|^2 = (s - 1) d sigma_t^2, by Markov |g| and |g~| are at most sigma_t (2 (s - 1) d/delta)^.5 except with
 probability delta. (c) Lemma 6's proof has sum |theta_m|^2 <= eta t lambda W + eta lambda alpha M (1 + ln t)/2 + eta^2 t

@@ -12,8 +12,7 @@ move times pi (1 - pi), with pi near 1/2. Two gates' gradients (Lemma 14) differ
 Robust: The proof allows any M, d, Gamma, termination, constant of lambda, smaller eta and further tasks of these kinds.
 
 Objection: eta is meant to be as large as sigma_0^.5, but Algorithm 1 requires only O(sigma_0^.5). Such rounds are rare.
-In mean square the moves are O(sigma_0) for any signals (proof). If s = 1 and signals are fixed, every move is
-O(sigma_0).
+In mean square the moves are O(sigma_0) for any signals (proof). For s = 1 and fixed signals every move is O(sigma_0).
 """
 
 import sys

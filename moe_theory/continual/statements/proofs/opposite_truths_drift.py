@@ -13,7 +13,7 @@ Robust: The argument works for any M, N, Gamma and distribution of beta, s < d a
 alpha, eta and lambda do not matter. In a cluster tasks may differ by O(sigma_0^1.5).
 
 Objection: Signals should have order 1. But the paper requires |v_n| = O(1), and App. A.2 has smaller ones. With six
-orthogonal signals of length 1 every run drifts by sigma_0 (example). So it does with these two signals for alpha =
+orthogonal signals of length 1 every run drifts by sigma_0 (example). So it does with these two for alpha =
 o(sigma_0^.75/log).
 """
 

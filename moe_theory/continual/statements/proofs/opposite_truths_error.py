@@ -12,8 +12,8 @@ by 3/5. So E[G_T] tends to 4, and (18) to 8/5.
 Robust: The proof allows any T >= 2, d, s, beta, noise and first model on that line.
 
 Objection: Two opposite ground truths are special, and 2/T tends to 0. But (18) is an equality for any pool and every T,
-and its limit may be 2.5 times too small. The claim continual.proposition-4.generalization-error also finds it wrong at
-Fig. 2's sizes.
+and its limit may be 2.5 times too small. The claim continual.proposition-4.generalization-error finds it wrong at Fig.
+2's sizes.
 """
 
 import sys

@@ -13,7 +13,7 @@ Robust: The proof allows any d, constants in eta, alpha and lambda, and signal l
 sigma_0^.125. Other M >= 3 and N >= 2 change only the probability. Tasks of a cluster may differ by o(sigma_0^1.5).
 
 Objection: Signals should have order 1. But the paper requires |v_n| = O(1), and for |v_n| = 1 the measured gap is
-sigma_0^1.375, still larger. If |v_n| = O(sigma_0), as in App. A.2, (12) is trivial, because all outputs are O(sigma_0^3
+sigma_0^1.375, still larger. If |v_n| = O(sigma_0), as in App. A.2, (12) is trivial, as all outputs are O(sigma_0^3
 log).
 """
 

@@ -2,8 +2,7 @@
 
 Let M be fixed and |w_n| = O(sigma_0). Proof. (a) Let z be the features' sum and h_m = theta_m'z. A step (9) of cost c =
 |dw| + alpha M f/t changes S = sum |theta_m|^2 by -2 eta c pi sum_m pi_m (h_{m_t} - h_m) + eta^2 c^2 pi^2 |z|^2 (..).
-The chosen expert trails others by at most lambda. So with |z| <= Z this change is at most eta c lambda/2 + eta^2 c^2
-Z^2/8.
+The chosen expert trails others by at most lambda. So with |z| <= Z this is at most eta c lambda/2 + eta^2 c^2 Z^2/8.
 
 (b) By Pythagoras |w_t|^2 = |w_{t-1}|^2 - |P w_{t-1}|^2 + |P w_n|^2. Let W be the longest ground truth. So over t rounds
 sum |dw|^2 <= 4 t W^2 for any routing. (c) So S <= eta t lambda W + eta lambda alpha M (1 + ln t)/2 + eta^2 t Z^2 W^2 +

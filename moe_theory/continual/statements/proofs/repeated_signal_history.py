@@ -10,8 +10,7 @@ average (d - 1)/d (d - s)/(d - 1) = r. After L arrivals the error is r ((d - s)/
 
 Robust: The proof allows any s < d, beta, sigma_t > 0, M and angle of signal and ground truth. If s >= 2, routes must
 not depend on the noise. From the first to the second arrival the error falls by the factor (d - s)/(d - 1), or is 0,
-but in (42) the factor is r. For N >= 2 and given tasks and routes, the same holds for an expert that has served one
-task only.
+but in (42) the factor is r. For N >= 2 and given routes, the same holds for an expert that has served one task only.
 
 Objection: (42) treats samples as Gaussian, and (d - s)/(d - 1) is near r. But (42) is an equality, and Definition 1 has
 the signal among the samples. With all s samples Gaussian (42) holds along routes that do not depend on them. The claim

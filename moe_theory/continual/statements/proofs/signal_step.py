@@ -8,7 +8,7 @@ of Pi = I - u u' with trace d - s, and E Q = c Pi with c = (d - s)/(d - 1). (c) 
 (w_n - w_i). The parts are orthogonal, and |P b|^2 = |b|^2 - |Q b|^2. (d) So given w_{t-1}, E|w_t - w_i|^2 = c |Pi
 (w_{t-1} - w_i)|^2 + |w_n - w_i|^2 - c |Pi (w_n - w_i)|^2. (e) Let n = i be the expert's last task. Then the second and
 third terms are 0, and w_{t-1} - w_n is orthogonal to u, because that arrival has shown u. So E|w_t - w_n|^2 = c
-|w_{t-1} - w_n|^2. The program takes the axes across u, s - 1 at a time. Their projectors have the mean of random
+|w_{t-1} - w_n|^2. The program takes axes across u, s - 1 at a time. Their projectors have the mean of random
 projectors.
 
 Robust: The proof allows any beta, signal, ground truths and models. A gate that depends on the noise may prefer some

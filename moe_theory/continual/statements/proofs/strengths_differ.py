@@ -14,7 +14,7 @@ with two values in (0, C].
 
 Objection: Both matrices are meant to carry one beta, as in the proof. But the sentence is about any two matrices with
 one signal, and by Definition 1 two arrivals draw their strengths independently. With one beta the lemma holds for noise
-of order sigma_0.
+O(sigma_0).
 """
 
 import sys

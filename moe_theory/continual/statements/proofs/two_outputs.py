@@ -8,8 +8,8 @@ side lambda this is a triangle with two sides of 3/4 lambda. Its share is (3/4)^
 Robust: Any lambda below 7^.5/4 will do, because then 7/32 > lambda^2/2. With M experts and all others lower by more
 than lambda, any lambda below 7^.5/(2 M) will do. Algorithm 1 has such a lambda for fixed M and small sigma_0.
 
-Objection: The constant is a slip, because the last step has lambda in place of 1/lambda. With M^2/lambda or 2/lambda
-the bound holds.
+Objection: The constant is a slip, because the last step has lambda in place of 1/lambda. With M^2/lambda or 2/lambda it
+holds.
 """
 
 import sys

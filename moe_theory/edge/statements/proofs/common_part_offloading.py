@@ -7,7 +7,7 @@ sigma_0 in each entry, as Assumption 1 requires. Their common part is K = 2 sigm
 A task sets one entry of its server's model to 3 sigma_0. A server that has served one task type is K away from this
 type's ground truth. A server that has served both types is sigma_0 away from each ground truth. So the first task
 leaves an error of K^2. Under task-independent routing every server serves both types in the end, and then the error is
-sigma_0^2, a quarter.
+sigma_0^2.
 
 Robust: the argument works for any M, delays and strategy, and any K above sigma_0. In general, with isotropic samples,
 a server with L tasks has the error r^L W + (1 - r^L)(1 - 1/L) Delta, where W is the mean of |w_n|^2. This error starts

@@ -6,8 +6,7 @@ idle server be chosen with probability at least 1/(2M).
 A server with fewer than X tasks was busy in at most X d_u <= X M rounds, so it was idle for at least n = X M (K - 1)
 rounds. It has fewer than X tasks at T_1 with probability at most P(Bin(n, 1/(2M)) < X). By Chernoff's bound at e^-1
 this is at most exp(X - (1 - 1/e) X (K - 1)/2). As 1 - 1/e > 0.63, it is at most exp(-X (0.315 K - 1.315)). The sum over
-M servers is below delta = M e^-K if X (0.315 K - 1.315) >= K. This holds for K >= 8 and X >= 7, and both tend to
-infinity.
+M servers is below delta = M e^-K if X (0.315 K - 1.315) >= K. This holds for K >= 8 and X >= 7. Both tend to infinity.
 
 Caveat: we assume, and do not show, that each idle server is chosen with probability at least 1/(2M). This is true if r
 is wide compared with the gates. Without a proof the paper says that a server is visited with a higher probability than

@@ -10,8 +10,8 @@ Outputs are of order eta sigma_0/M, so pi = 1/M up to this order. By (25) and (2
 by beta (1 - 1/M) and raises all others by beta/M, in units of eta sigma_0. Servers without an update have higher
 outputs than servers with one. Strengths differ, so outputs differ by far more than r.
 
-Robust: the proof allows any M > 2N, eta = O(sigma_0^.5), distribution of beta and order of tasks. Delays of more rounds
-need more servers.
+Robust: the proof allows any M > 2N, eta = O(sigma_0^.5), distribution of beta and order of tasks. Longer delays need
+more servers.
 
 Objection: r should be wide. But the paper only requires r = o(1). With eta sigma_0/M = o(r) routing is even, and with s
 >= 2 and noise the models keep changing. We require one of these conditions.

@@ -4,8 +4,8 @@ The paper claims gaps of Omega(sigma_0^0.5). Let N = 2, w = +-sigma_0 e, signals
 sigma_0/M. The steps of a gate for the two types cancel, as follows.
 
 1. Let a_m be the sign of expert m's last task, or 0 before its first task. This expert's model is sigma_0 a_m e, so
-|dw| v = dw. If all pi are 1/M, the steps (25) and (26) telescope to theta_m = -c (a_m - mean a) e, which is at most 2c
-in size.
+|dw| v = dw. If all pi are 1/M, the steps (25) and (26) sum to theta_m = -c (a_m - mean a) e, which is at most 2c in
+size.
 
 2. While |theta| <= G <= 1/4, M pi is within 1 +- 4G, and a step is off by at most 2 eta sigma_0 4G/M. For G = 4c this
 is 32 c^2. So t <= M/(16 eta sigma_0) steps are off by at most 2c, and |theta| <= 4c on every path.
