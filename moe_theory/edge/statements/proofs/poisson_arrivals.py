@@ -5,9 +5,9 @@ than the normal tail behind M_th.
 
 With delta = 1/20 (16) gives M_th = 1 + Phi^-1(0.95) 0.9^0.5. The normal tail beyond 2 is at most phi(2)/2 = e^-2 / (2
 (2 pi)^0.5) < 1/20, so Phi^-1(0.95) < 2 and M_th < 3. So more than M_th arrivals are three or more, which have the
-binomial probability 0.0702. For delta = 10^-6 the bound phi(5)/5 < 10^-6 likewise gives M_th < 6. Six or more arrivals
-have a probability above 10^-4. If delta = o(1) falls with d_u = N long enough, the ratio is unbounded, because a
-Poisson tail falls like 1/k! and a normal tail like e^(-k^2/2).
+binomial probability 0.0702. For delta = 10^-6 the bound phi(5)/5 < 10^-6 gives M_th < 6. Six or more arrivals have a
+probability above 10^-4. If delta = o(1) falls with d_u = N long enough, the ratio is unbounded, because a Poisson tail
+falls like 1/k! and a normal tail like e^(-k^2/2).
 
 Robust: the argument works for any d_u and N, if d_u/N stays bounded while delta falls.
 
