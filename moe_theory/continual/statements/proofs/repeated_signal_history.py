@@ -1,8 +1,8 @@
 """Counterexample to Lemma 16, Eq. (42): after L arrivals the error is |w|^2/2, not |w|^2/2^L.
 
-Proof. Let one task have d = 2, s = 1, w = (1, 1) and v = (1, 0). So r = 1/2. Every arrival shows only the first
-coordinate. So after any number L >= 1 of arrivals an expert is (1, 0), and its squared error is 1 = |w|^2/2. With all
-distances 0, (42) gives r^L |w|^2.
+Proof. Let one task have d = 2, s = 1, w = (1, 1) and v = (1, 0), at an angle of 45 degrees. So r = 1/2. Every arrival
+shows only the first coordinate. So after any number L >= 1 of arrivals an expert is (1, 0), and its squared error is 1
+= |w|^2/2. With all distances 0, (42) gives r^L |w|^2.
 
 General d and s. A first arrival leaves the part across v, except in the random s - 1 of its d - 1 dimensions that are
 learned. Each later arrival leaves (d - s)/(d - 1) of the rest. With a signal of random direction the first error is on
