@@ -1,6 +1,6 @@
 """Counterexample to Corollary 1 after one round: two arrivals of one task, with noise of sigma_0 / 4.
 
-M = 3, N = 2, d = 3, s = 2, signals v_n along axes, w_n = sigma_0 v_n, orders of Algorithm 1 with constants of 1. Task 1
+Let M = 3, N = 2, d = 3, s = 2, v_n along axes, w_n = sigma_0 v_n, and constants of Algorithm 1's orders be 1. Task 1
 arrives, and X_1 is the sum of its samples. The gate of the chosen expert falls by 2 a X_1, and those of both others
 rise by a X_1. For an arrival of task 2 with sum X the chosen expert trails by g = 3 a <X_1, X>. Exits 0 if the distance
 of the probabilities of two such arrivals exceeds any multiple of the stated order as sigma_0 shrinks.

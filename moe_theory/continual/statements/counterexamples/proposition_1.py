@@ -1,9 +1,9 @@
 """Counterexample to Proposition 1 (models), Lemmas 12 and 16: experts keep moving by a share of sigma_0.
 
-Algorithm 1 after T1, 100 runs at once: 12 experts and six orthonormal clusters. A cluster has one task (M > N = 6), or
-four tasks within sigma_0^1.5 and with one signal (M < N = 24). Prints the least over runs of the largest drift from
+This makes 100 runs of Algorithm 1 with 12 experts and six orthonormal clusters. A cluster has one task (M > N = 6), or
+four tasks within sigma_0^1.5 and with one signal (M < N = 24). It prints the least over runs of the largest drift from
 round T1 + 1 on. It also prints two medians: the locality loss's gradient at an expert of the task's set (11), and the
-change of a late arrival's squared error from T1. Units are sigma_0 and its square. Exits 0 if none of these fades.
+change of a late arrival's squared error from T1. Units are sigma_0 and sigma_0^2. Exits 0 if none of these fades.
 """
 
 import sys

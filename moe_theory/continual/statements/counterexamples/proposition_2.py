@@ -1,7 +1,8 @@
 """Counterexample to (35), (12) across sets, and (13): how gaps shrink with sigma_0 if gates are never fixed.
 
-20 runs at once of Algorithm 1 with 6 experts and three orthonormal clusters. A cluster has one task (M > N = 3), or
-three tasks within sigma_0^1.5 and with one signal (M < N = 9). Exits 0 if no multiple of the printed order bounds them.
+The script makes 20 runs of Algorithm 1 with 6 experts and three orthonormal clusters. A cluster has one task (M > N =
+3), or three tasks within sigma_0^1.5 and with one signal (M < N = 9). Exits 0 if no multiple of the printed order
+bounds gaps.
 """
 
 import sys

@@ -1,8 +1,8 @@
 """Counterexample to Theorem 1: 200 runs of Algorithm 1 on six orthonormal tasks with 12 experts.
 
-The scale sigma_0 is 0.01 to 0.0001. (19) bounds forgetting up to T1. The sentence below (19) says how forgetting falls
-after T1, and (20) bounds the overall generalization error. Signals are v_n = w_n / sigma_0. Exits 0 if all three fail
-at every sigma_0.
+The scale sigma_0 falls from 0.01 to 0.0001. (19) bounds forgetting up to T1. The sentence below (19) says how
+forgetting falls after T1, and (20) bounds the overall generalization error. Signals are v_n = w_n / sigma_0. Exits 0 if
+all three fail at every sigma_0.
 """
 
 import sys

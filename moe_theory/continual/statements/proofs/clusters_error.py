@@ -1,18 +1,18 @@
 """Counterexample to Theorem 2, Eq. (22): the error tends to sigma_0^2 or more, but the bound to sigma_0^3/2.
 
-Units are sigma_0. An expert that has served both clusters has squared error 1 or more on each task, but (22) tends to
-Psi_1 = eps^2/2. Let w_n be e_k and e_k + eps f, with v_n = e_k and (1 + eps^3) e_k, k = 1, 2, eps = sigma_0^.5 = 1/10.
-e_1, e_2, f are orthonormal, s = 1, d = 3, N = 4, M = 3. Proof. (a) A model is the sum of the e_k that it has learned.
-(b) Only a cluster's arrivals change outputs for it, and they lower the chosen one's. So experts not yet chosen for it
-have the largest output. (c) By T all experts have served both with at least the probability p of two collections of M
-coupons. So E[G_T] >= p -> 1. (d) Let A = max(W, Delta, Psi_2). In (22) an arrival up to T1 adds at most A, and each of
-an expert's k later ones adds r^k A + Psi_1. As k r^k <= r + ... = d - 1, (22) is at most A (T1 + M (d - 1))/T + Psi_1.
+An expert that has served both clusters has error 1 or more, but (22) tends to Psi_1 = eps^2/2. In units of sigma_0 let
+w_n be e_k and e_k + eps f for k = 1, 2, with v_n = e_k and (1 + eps^3) e_k, eps = sigma_0^.5 = 1/10, e_1, e_2, f
+orthonormal, s = 1, d = 3, N = 4 and M = 3. Proof. (a) A model is the sum of the e_k that it has learned. (b) Only a
+cluster's arrivals change outputs for it, and they lower the chosen expert's output. So experts not chosen for it have
+the largest output. (c) By T all experts have served both with at least the probability p of two collections of M
+coupons. Then E[G_T] >= p -> 1. (d) Let A = max(W, Delta, Psi_2). In (22) an arrival up to T1 adds at most A, and an
+expert's k later ones add r^k A + Psi_1 each. As k r^k <= r + ... = d - 1, (22) is at most A (T1 + M (d - 1))/T + Psi_1.
 
-Robust: The proof allows any d, beta, eta, alpha, lambda, Gamma, smaller eps and large T. Clusters of J tasks, e_k + j
-eps f/(J - 1) with (1 + j eps^3) e_k, j < J, allow 3 <= M < 2 J. Appendix J's exponents, 1 lower, make (22) smaller.
+Robust: The proof allows any d, beta, eta, alpha, lambda and Gamma. Clusters of J tasks, e_k + j eps f/(J - 1) with (1 +
+j eps^3) e_k, j < J, allow 3 <= M < 2 J. Appendix J's exponents, lower by 1, lower (22).
 
-Objection: With one sample an expert learns only a signal. But signals tell clusters apart, and these are orthogonal.
-With s = 2, N = 24, K = 6 the script finds the error at 2 T1 far above the bound.
+Objection: With one sample an expert learns only a signal. But signals tell clusters apart and are orthogonal. With s =
+2, N = 24, K = 6 the script finds the error at 2 T1 far above the bound.
 """
 
 import sys

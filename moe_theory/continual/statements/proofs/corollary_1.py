@@ -1,7 +1,6 @@
-"""Corollary 1 holds with 1/lambda for lambda, if noise is O(sigma_0) and both samples share a signal and a strength.
+"""Corollary 1 holds with 1/lambda for lambda if noise is O(sigma_0) and both samples share signal and strength.
 
-Claim. If noise has order sigma_0 and both samples share a signal and a strength beta, probabilities differ by
-O(sigma_0^1.5/lambda) = O(sigma_0^.25), with probability 1 - o(1). This is Lemma 2's constant times Lemma 1's gap.
+Claim. Then probabilities differ by O(sigma_0^1.5/lambda) = O(sigma_0^.25), with probability 1 - o(1).
 
 Proof. (a) Let e be the largest difference of an output between the arrivals. Expert m is chosen if r_m exceeds max_{j
 != m} (h_j + r_j) - h_m. This threshold moves by at most 2 e, and r_m has density at most 1/lambda. So |p_m - p^_m| <= 2
@@ -9,8 +8,7 @@ e/lambda. (b) Let g and g~ be the sums of the noise columns. Then e <= |theta_m|
 with any probability below 1. Gates are O(sigma_0^.625) up to T1/sigma_0 rounds (Lemma 1's proof). So e = O(sigma_0^1.5)
 with probability 1 - o(1). The corollary also holds with M^2/lambda in place of 2/lambda.
 
-Robust: The proof allows any M, s, Gamma, routes, signals and size of beta, and also ties. The printed bound, with
-lambda M^2, falls with lambda, but at a smaller lambda probabilities change more.
+Robust: The proof allows any M, s, Gamma, routes, signals and size of beta, and also ties.
 
 Caveat: Gates are updated in at most T1/sigma_0 rounds. The paper's last round, t2, is sigma_0^-.75 T1.
 """

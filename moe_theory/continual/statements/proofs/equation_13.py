@@ -1,19 +1,19 @@
 """Counterexample to (13): gaps at t2 are sigma_0^1.5 or more with a fixed probability, not O(sigma_0^1.75).
 
-One gate step is Theta(sigma_0^1.5) long, longer than the gap that (13) allows. Claim. Let g_m = theta_m'e, D be the
-largest gap of two g, and k = eta sigma_0/(2 M). Whatever happened before, the step before t2 leaves D >= k/2 with
-probability 4^-M/2 or more. Setting. Let w_n = +-sigma_0 e, v_n = +-e, beta = 1, eta = Theta(sigma_0^.5), M fixed. A
+One gate step is Theta(sigma_0^1.5) long, longer than the gap that (13) allows. Let w_n = +-sigma_0 e, v_n = +-e, beta =
+1, eta = Theta(sigma_0^.5), and let M be fixed. Let g_m = theta_m'e, D be the largest gap of two g, and k = eta
+sigma_0/(2 M). Claim. Whatever happened before, the step before t2 leaves D >= k/2 with probability 4^-M/2 or more. A
 model is its last task's ground truth. Proof. (a) A step is at most 2 eta (2 sigma_0 + alpha M/t2) = O(sigma_0^1.5). So
 a gap D >= lambda/2 stays Theta(sigma_0^1.25). (b) If D is less, each expert gets each task with probability 4^-M/2 or
-more: its r is above 3 lambda/4, the others' below lambda/4. (c) If D < k, a task that is not its expert's last one
-moves it by sigma_0 or more. By (9) its g moves against any other by 3/2 k or more. (d) If D >= k, a repeat of an
-expert's last task moves g by the auxiliary loss alone, at most 2 eta alpha M/t2 < k/2.
+more, because its r may be above 3 lambda/4 and all others below lambda/4. (c) If D < k, a task that is not its expert's
+last one moves it by sigma_0 or more. By (9) its g moves against any other by 3/2 k or more. (d) If D >= k, a repeat of
+an expert's last task moves g by the auxiliary loss alone, at most 2 eta alpha M/t2 < k/2.
 
 Robust: The proof allows any M, N, s < d and constants in alpha = O(sigma_0^.5) and lambda = Theta(sigma_0^1.25). Noise
 of O(sigma_0), and differences of O(sigma_0^1.5) inside a cluster, are negligible against k.
 
 Objection: 4^-M/2 is small. But this lower bound does not fall with sigma_0, and (13) makes no exception. With
-orthogonal tasks the mean gap is above sigma_0^1.75 (script).
+orthogonal tasks the script finds a mean gap above sigma_0^1.75.
 """
 
 import sys

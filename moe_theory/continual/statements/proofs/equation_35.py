@@ -1,13 +1,12 @@
 """Counterexample to (35), tasks on a line: probabilities are O(sigma_0 log) apart, not Omega(sigma_0^.5).
 
-Claim. Up to T1 an expert's probabilities for two tasks differ by O(sigma_0 log(1/sigma_0)) on every path. But (35) says
-Omega(sigma_0^.5). Setting. w_n = a_n e and v_n = c_n e lie on a line, with |a_n| <= sigma_0, C |c_n| <= 1, |e| = 1. So
-|beta_t c_n| <= 1. Proof. (a) As X_t spans e, a model is its last task's ground truth and moves by at most 2 sigma_0.
-(b) By (9), (27) and (30) round t changes theta_m'e by at most eta (2 sigma_0 + alpha M f_t/t) pi_mt (1 - pi_mt) <=
-(eta/4) (2 sigma_0 + alpha M/t). (c) Over T1 = ceil(M/eta) rounds this adds up to b = (M + eta) sigma_0/2 + eta alpha
-(M/4) (1 + 1/2 + ... + 1/T1) = O(sigma_0 log(1/sigma_0)). (d) An expert's outputs for two tasks differ by at most 2 b,
-and the logarithms of its probabilities by at most 4 b. So probabilities differ by at most e^(4 b) - 1 <= 5 b for 4 b <=
-1/3. For small sigma_0 this is below any multiple of sigma_0^.5.
+This holds up to T1 on every path. Let w_n = a_n e and v_n = c_n e lie on a line, with |a_n| <= sigma_0, C |c_n| <= 1
+and |e| = 1. So |beta_t c_n| <= 1. Proof. (a) Because X_t spans e, a model is its last task's ground truth and moves by
+at most 2 sigma_0. (b) By (9), (27) and (30) round t changes theta_m'e by at most eta (2 sigma_0 + alpha M f_t/t) pi_mt
+(1 - pi_mt) <= (eta/4) (2 sigma_0 + alpha M/t). (c) Over T1 = ceil(M/eta) rounds this adds up to b = (M + eta) sigma_0/2
++ eta alpha (M/4) (1 + 1/2 + ... + 1/T1) = O(sigma_0 log(1/sigma_0)). (d) An expert's outputs for two tasks differ by at
+most 2 b, and the logarithms of its probabilities by at most 4 b. So probabilities differ by at most e^(4 b) - 1 <= 5 b
+for 4 b <= 1/3. For small sigma_0 this is below any multiple of sigma_0^.5.
 
 Robust: The proof allows any N, M, d, s, lambda, Gamma and path, and any constants in eta = O(sigma_0^.5) and alpha =
 O(sigma_0^.5). The bound also holds in earlier rounds. If C |c_n| <= x, the bound 4 b gains a factor x^2. With noise, a

@@ -1,20 +1,21 @@
 """Counterexample to Lemma 8: the first expert's share at T1 is 1/T1, not 1/M + O(eta^.5/M).
 
 Claim. Round 1 chooses an expert A and lowers its outputs for both signals by more than the perturbation's width lambda.
-So A gets no other task up to T1, and its share is 1/T1, about eta/M, on every path. Setting. s = 1, N = 2, v_1 = (1, 0,
-0), v_2 = (3/5, 4/5, 0), beta = 1, w_n = sigma_0 v_n, eta = alpha = sigma_0^.5, M of order ln 1/sigma_0.
+So A gets no other task up to T1, and its share is 1/T1, near eta/M, on every path. Let s = 1, N = 2, v_1 = (1, 0, 0),
+v_2 = (3/5, 4/5, 0), beta = 1, w_n = sigma_0 v_n, eta = alpha = sigma_0^.5, and let M be of order ln 1/sigma_0.
 
 Proof. (a) Let c = |dw| + alpha M f/t, so c_1 > alpha M. A's outputs become -eta c_1 (1/M)(1 - 1/M) times v_1'v_1 and
 v_1'v_2. (b) A later round raises A's outputs by at most eta c pi pi_A, where pi is the chosen expert's softmax. (c)
-Outputs sum to 0 (Lemma 4). So the largest is -h_A M/(M - 1) or more above A's, pi_A <= 1/M (Jensen), and pi <= exp(H)/M
-with H = eta sum c. (d) w* = sigma_0 (1, 1/2, 0) solves both tasks. So sum |dw| <= sqrt(t M) |w*|, and sum f/t <= log2
-t. (e) A trails by at least eta alpha (3/5 - exp(H) (log2 t + sqrt(t M) |w*|/(alpha M))/(M - 1)), above lambda up to T1.
+Outputs sum to 0 (Lemma 4). So the largest exceeds A's by -h_A M/(M - 1) or more, pi_A <= 1/M by Jensen, and pi <=
+exp(H)/M with H = eta sum c. (d) The model w* = sigma_0 (1, 1/2, 0) solves both tasks. So sum |dw| <= sqrt(t M) |w*|,
+and sum f/t <= log2 t. (e) A trails by at least eta alpha (3/5 - exp(H) (log2 t + sqrt(t M) |w*|/(alpha M))/(M - 1)),
+above lambda up to T1.
 
 Robust: The proof allows any lambda, Gamma, delta, and any N signals with a common acute angle and a common solution.
 
 Objection: The lemma is about one expert fixed beforehand, which is A with probability 1/M only. But the lemma says any
-expert, and its proof bounds the probability that all satisfy it at once. M = Omega(N ln N) sets no limit to M. With
-alpha = o(sigma_0^.75) the first step eta alpha is below lambda, and A can still be chosen.
+expert, and its proof bounds the probability that all satisfy it at once. M = Omega(N ln N) sets no limit to M. If alpha
+= o(sigma_0^.75), the first step eta alpha is below lambda, and A can still be chosen.
 
 Caveat: M grows like ln 1/sigma_0 as sigma_0 falls.
 """

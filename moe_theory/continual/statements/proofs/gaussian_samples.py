@@ -1,12 +1,12 @@
 """Expected forgetting has a closed form if all samples are Gaussian and routes ignore tasks and data.
 
-Setting. The samples' span is uniformly random, so E P = (s/d) I = (1 - r) I. Proof. (a) By (5) w_t - w_i = (I -
-P)(w_{t-1} - w_i) + P (w_n - w_i), two orthogonal parts. So E|w_t - w_i|^2 = r E|w_{t-1} - w_i|^2 + (1 - r) |w_n -
-w_i|^2. (b) Let an expert start at 0 and have L_t arrivals. The error for the task of its k-th arrival is r^L_t |w_i|^2
-plus the sum over l of (1 - r) r^(L_t - l) |w_{n_l} - w_i|^2. (c) Tasks are independent. So the mean square is W, and
-the mean distance is Delta for l != k and 0 for l = k. The weights sum to 1 - r^L_t. (d) So the mean error is r^L_t W +
-(1 - r^L_t - (1 - r) r^(L_t - k)) Delta. Right after that arrival it is r^k W + (1 - r^k - (1 - r)) Delta, k = L_tau.
-The difference is the term of F_t. For one expert L_t = t and L_tau = tau. The program takes all tasks and routes of two
+The samples' span is uniformly random, so E P = (s/d) I = (1 - r) I. Proof. (a) By (5) w_t - w_i = (I - P)(w_{t-1} -
+w_i) + P (w_n - w_i). The two parts are orthogonal. So E|w_t - w_i|^2 = r E|w_{t-1} - w_i|^2 + (1 - r) |w_n - w_i|^2.
+(b) Let an expert start at 0 and have L_t arrivals. The error for the task of its k-th arrival is r^L_t |w_i|^2 plus the
+sum over l of (1 - r) r^(L_t - l) |w_{n_l} - w_i|^2. (c) Tasks are independent. So the mean square is W, and the mean
+distance is Delta for l != k and 0 for l = k. The weights sum to 1 - r^L_t. (d) So the mean error is r^L_t W + (1 -
+r^L_t - (1 - r) r^(L_t - k)) Delta. Right after that arrival it is r^k W + (1 - r^k - (1 - r)) Delta with k = L_tau. The
+difference is the term of F_t. For one expert L_t = t and L_tau = tau. The program takes all tasks and routes of two
 experts, d = 2, s = 1. Its four lines at 45 degrees have a random line's first two moments, and P enters at most twice.
 """
 

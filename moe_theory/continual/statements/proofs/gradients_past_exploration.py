@@ -1,28 +1,28 @@
 """Lemmas 5 and 14: past T1, gradients have the order of the ground truths, up to logarithms.
 
 Let W be the longest ground truth. (a) A gradient is c pi (1[m = m_t] - pi_m) z, pi = pi_{m_t}, c = |dw| + alpha M f/t.
-If |z| <= Z it is at most c Z/4, and two gradients differ by c Z/2 at most. (b) As t > T1 >= M/eta, alpha M f/t <= alpha
-eta. As |dw| <= W + |w|, it remains to show |w| = O(W).
+If |z| <= Z, it is at most c Z/4, and two differ by at most c Z/2. (b) As t > T1 >= M/eta, alpha M f/t <= alpha eta. As
+|dw| <= W + |w|, it remains to show |w| = O(W).
 
-If s >= 3, routes depend on the noises' sum only. Rotate the columns, the sum first. Given past and route, the other s -
+If s >= 3, routes depend only on the noises' sum. Rotate the columns, the sum first. Given past and route, the other s -
 2, of span Q, stay Gaussian. So |w'|^2 <= |w|^2 - |Q w|^2 + W^2, E |Q w|^2 = b |w|^2, b = (s - 2)/d. Let exp(a W^2) = 1
-+ b/2 and U_k = exp(a |w|^2) after an expert's k-th arrival, 0 if there is none. By convexity E U_k <= (1 + b/2)((1 - b)
-E U_{k-1} + b) <= 2. A union bound over M T of these gives |w|^2 <= W^2 ln(2 M T/delta)/ln(1 + b/2) up to T, with
++ b/2, and U_k = exp(a |w|^2) after an expert's k-th arrival, 0 if there is none. By convexity E U_k <= (1 + b/2)((1 -
+b) E U_{k-1} + b) <= 2. A union bound over M T of these gives |w|^2 <= W^2 ln(2 M T/delta)/ln(1 + b/2) up to T, with
 probability 1 - delta.
 
-s = 1: spans are N lines. A model is linear in the truths, and at most K W for all orders of tasks, with K of the
-signals alone (Aharoni, Duchet, Wajnryb 1984).
+If s = 1, spans are N lines. A model is linear in the truths, at most K W for all orders of tasks, and K depends only on
+the signals (Aharoni, Duchet, Wajnryb 1984).
 
-Robust: The proof allows any lambda, Gamma and t, eta, alpha below their orders, and routes that see noise only through
-its round's sum and past moves. For s >= 3 signals and sigma_t > 0 may be any. W = O(sigma_0), as w_n is N(0, sigma_0^2)
-in the paper's proof of Lemma 5. Z = O(1) by its |X|_inf = O(1). In mean square over rounds |dw| <= 2 W always.
+Robust: The proof allows any lambda, Gamma and t, eta, alpha below their orders, and routes that depend on noise only
+through its round's sum and past moves. For s >= 3 signals and sigma_t > 0 may be any. In the paper's proof of Lemma 5,
+w_n is N(0, sigma_0^2) and |X|_inf = O(1), so W = O(sigma_0) and Z = O(1). In mean square over rounds |dw| <= 2 W.
 
 Caveat: If s >= 2 the bound is O(sigma_0 (ln T/sigma_0)^.5). If s = 1, signals are fixed as sigma_0 falls. K may grow
-without bound as two come together, as in a cluster for M < N. The case s = 2 is proved up to t1 only, for fixed M,
-sigma_t = O(sigma_0) and eta of exact order sigma_0^.5. Gates are then O(sigma_0), as for Proposition 2's (12). Let g be
-the noise column. In a share O(sigma_0^.75) of the rounds, O(1) of them, the two largest h + r, of the signal alone, are
-within 2 |theta| |g|. In all other rounds g's direction does not affect the routing, so models contract as above, with b
-= 1/d. Each of the few rounds multiplies exp(a |w|^2) by at most 1 + b/2, even if an expert has no others.
+without bound as two signals approach each other, like those of a cluster for M < N. The case s = 2 is proved up to t1
+only, for fixed M, sigma_t = O(sigma_0) and eta of exact order sigma_0^.5. Gates are then O(sigma_0), as for Proposition
+2's (12). Let g be the noise column. In a share O(sigma_0^.75) of the rounds, so in O(1) rounds, the two largest h + r
+for the signal alone are within 2 |theta| |g|. In all other rounds g's direction does not affect the routing, so models
+contract as above, with b = 1/d. Each of the few rounds multiplies exp(a |w|^2) by at most 1 + b/2.
 """
 
 import sys

@@ -1,16 +1,14 @@
 """Lemma 1 holds if noise is of order sigma_0 and both samples have the same strength.
 
-Claim. With probability 1 - o(1) the gap of outputs is O(sigma_0^1.5), if sigma_t = O(sigma_0) and both samples have one
-strength beta.
+Proof. (a) Both matrices carry the same beta v_n, so the signal's part cancels. So |h_m(X) - h_m(X~)| <= |theta_m| (|g|
++ |g~|) for all m, where g and g~ are sums of s - 1 noise columns. For two signals of one cluster, the bound gains
+|theta_m| C |v_n - v_n'|, where |v_n - v_n'| = O(sigma_0^1.5) by the paper's proof.
 
-Proof. (a) If both matrices carry the same beta v_n, the signal's part cancels. So |h_m(X) - h_m(X~)| <= |theta_m| (|g|
-+ |g~|) for all m at once, where g and g~ are sums of s - 1 noise columns. For two signals of one cluster, the bound
-gains |theta_m| C |v_n - v_n'|, with |v_n - v_n'| = O(sigma_0^1.5) as the proof assumes.
-
-(b) As E |g|^2 = (s - 1) d sigma_t^2, by Markov |g| and |g~| are at most sigma_t (2 (s - 1) d/delta)^.5 except with
+(b) Because E |g|^2 = (s - 1) d sigma_t^2, by Markov |g| and |g~| are at most sigma_t (2 (s - 1) d/delta)^.5 except with
 probability delta. (c) Lemma 6's proof has sum |theta_m|^2 <= eta t lambda W + eta lambda alpha M (1 + ln t)/2 + eta^2 t
 Z^2 W^2 + (eta alpha M Z)^2/2 on every path with |z| <= Z. For eta t <= 2 M/sigma_0 this is O(sigma_0^1.25). (d) With
-sigma_t = O(sigma_0) and delta = sigma_0^.25 the gap is O(sigma_0^.625 sigma_0 sigma_0^-.125) = O(sigma_0^1.5).
+sigma_t = O(sigma_0) and delta = sigma_0^.25 the gap is O(sigma_0^.625 sigma_0 sigma_0^-.125) = O(sigma_0^1.5), with
+probability 1 - o(1).
 
 Robust: The proof allows M above or below N, and any routes, signals, s and sizes of beta, lambda and Gamma. The noise
 of one sample may depend on the other's. If 1/eta is at most a power of 1/sigma_0, so is the number of rounds. Gaussian

@@ -1,14 +1,14 @@
 """Lemma 2 holds with 2/lambda in place of lambda M^2, and no smaller constant suffices.
 
-Claim. If outputs move by at most e, every probability moves by at most 2 e/lambda, for any M. As 2 <= M^2 for M >= 2
-(and p = 1 for M = 1), the printed bound holds with M^2/lambda in place of lambda M^2.
+Claim. If outputs move by at most e, every probability moves by at most 2 e/lambda, for any M. As M^2 >= 2 for M >= 2
+and p = 1 for M = 1, the printed bound holds with M^2/lambda in place of lambda M^2.
 
 Proof. Fix m and the perturbations of all others. Expert m is chosen if r_m exceeds the threshold max_{j != m} (h_j +
-r_j) - h_m, which moves by at most 2 e. Here r_m is independent of the threshold and has density at most 1/lambda.
+r_j) - h_m. This threshold moves by at most 2 e. Here r_m is independent of it and has density at most 1/lambda.
 
-The constant is sharp. Let all outputs be equal, raise m's by e and lower all others by e. With x = 2 e/lambda, m is
-chosen if no other perturbation exceeds r_m by x lambda. So p_m = x + (1 - x^M)/M = 1/M + x - x^M/M for x <= 1. The move
-of p_m divided by e tends to 2/lambda as e falls.
+The constant is sharp. Let all outputs be equal, raise output m by e, and lower all others by e. With x = 2 e/lambda, m
+is chosen if no other perturbation exceeds r_m by x lambda. So p_m = x + (1 - x^M)/M = 1/M + x - x^M/M for x <= 1. The
+move of p_m divided by e tends to 2/lambda as e falls.
 
 Robust: The proof allows any lambda, M and size of the outputs, and any number may move. Ties have probability 0.
 """

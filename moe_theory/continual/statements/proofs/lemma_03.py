@@ -1,18 +1,18 @@
 """Counterexample to Lemma 3: a repeated task moves its expert by sigma_0^2/4 in mean square, not by 0.
 
-Claim. The mean square of the move is sigma_0^2/4. The repeat's Gaussian sample is in a direction in which the expert
-still remembers an earlier task. Setting. d = 3, s = 2: one sample is the signal, and the other is Gaussian. In units of
-sigma_0, v_n = w_n = e_n. An expert gets task 2, then task 1 twice. Proof. (a) After task 2 its model is e_2. (b) Task 1
-teaches it e_1. Let g be the random direction of the second sample in the plane of e_2 and e_3. The error -e_2 loses its
-part along g, so the expert keeps e_2 - (g'e_2) g. (c) The second arrival of task 1 has another direction h. The expert
-moves by -h'(e_2 - (g'e_2) g) h. This is 0 only for h along g or g along e_2, with probability 0. (d) On average half of
-a vector's square lies along a random direction of a plane. So the mean square is 1/2 (1 - 1/2) = 1/4.
+The repeat's Gaussian sample is in a direction in which the expert still remembers an earlier task. Let d = 3 and s = 2:
+one sample is the signal, and the other is Gaussian. In units of sigma_0, let v_n = w_n = e_n. An expert gets task 2,
+then task 1 twice. Proof. (a) After task 2 its model is e_2. (b) From task 1 it learns e_1. Let g be the random
+direction of the second sample in the plane of e_2 and e_3. The error -e_2 loses its part along g, so the expert keeps
+e_2 - (g'e_2) g. (c) The second arrival of task 1 has another direction h. The expert moves by -h'(e_2 - (g'e_2) g) h.
+This is 0 only if h is along g or g is along e_2, so with probability 0. (d) On average half of a vector's square lies
+along a random direction of a plane. So the mean square is 1/2 (1 - 1/2) = 1/4.
 
 Robust: The argument works for any s >= 2 and sigma_t > 0. If an expert differs from the ground truth, a Gaussian sample
 g of the repeat has <g, w_n - w> = 0 only with probability 0. The lemma holds only for s = 1, where a repeat's data are
 the same up to beta, or where the model is the ground truth.
 
-Objection: (5) is stationary where the data are fitted. But by Definition 1 the repeat has samples of its own.
+Objection: (5) is stationary where the data are fitted. But by Definition 1 the repeat has new samples.
 """
 
 import sys

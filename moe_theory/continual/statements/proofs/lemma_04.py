@@ -1,12 +1,12 @@
 """Lemma 4: the gates' gradients add up to 0, for any number of experts, any costs and any features.
 
-Claim. Let z be the features' sum. The gradients of the task loss (8) in all gates add up to 0. Proof. (a) Add one
-vector a to every gate. Each output h_m rises by the same a'z, and the softmax (2) stays as it is. (b) Only the softmax
-in the loss depends on the round's gates. The moves in (6) and the shares f_t in (7) are fixed once m_t is chosen, and
-(3) contains no gates. (c) So the loss is constant along a, and its derivative a'(sum of gradients) is 0 for any a.
+Let z be the features' sum. Proof. (a) Add one vector a to every gate. Each output h_m rises by the same a'z, and the
+softmax (2) stays as it is. (b) Only the softmax in the loss depends on the round's gates. The moves in (6) and the
+shares f_t in (7) are fixed once m_t is chosen, and (3) contains no gates. (c) So the loss is constant along a, and its
+derivative a'(sum of gradients) is 0 for any a.
 
-In the paper's terms, let p be the softmax of m_t. The gradient is c p (1 - p) z for m_t, and - c p pi_m z for any other
-m, with c = |dw| + alpha M f / t. The other pi_m add up to 1 - p. So the sum is c p (1 - p) z - c p (1 - p) z.
+In the paper's terms, let p be the softmax of m_t and c = |dw| + alpha M f / t. The gradient is c p (1 - p) z for m_t,
+and - c p pi_m z for any other m. The other pi_m add up to 1 - p. So the sum is c p (1 - p) z - c p (1 - p) z.
 
 Robust: The proof allows |dw| or its square in (6), derivatives of P_t through one term or all, alpha = 0, and any noise
 and number of samples. It uses only that a common shift leaves the softmax unchanged.

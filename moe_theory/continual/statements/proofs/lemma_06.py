@@ -1,18 +1,18 @@
 """Lemma 6 holds up to sigma_0^-1.25 T1 rounds of gate updates: all gates are O(sigma_0^.5).
 
-Claim. If eta t <= 2 M sigma_0^-1.25, every entry of a gate is O(sigma_0^.5). Proof. (a) Let S be the sum of all
-|theta_m|^2, z the features' sum, h_m = theta_m'z and pi the softmax of m_t. A step (9) of cost c = |dw| + alpha M f/t
-changes S by -2 eta c pi sum_m pi_m (h_{m_t} - h_m) + eta^2 c^2 pi^2 |z|^2 (..). The chosen expert trails others by at
-most lambda. So the first term is at most eta c lambda/2, and the second at most eta^2 c^2 |z|^2/8.
+Let eta t <= 2 M sigma_0^-1.25. Proof. (a) Let S be the sum of all |theta_m|^2, z the features' sum, h_m = theta_m'z and
+pi the softmax of m_t. A step (9) of cost c = |dw| + alpha M f/t changes S by -2 eta c pi sum_m pi_m (h_{m_t} - h_m) +
+eta^2 c^2 pi^2 |z|^2 (..). The chosen expert trails others by at most lambda. So the first term is at most eta c
+lambda/2, and the second is at most eta^2 c^2 |z|^2/8.
 
-(b) By Pythagoras |w_t|^2 = |w_{t-1}|^2 - |P w_{t-1}|^2 + |P w_n|^2. So over t rounds sum |dw|^2 <= 4 t W^2 and sum |dw|
-<= 2 t W, where W is the longest ground truth, however tasks are routed. (c) With |z| <= Z, after t steps S <= eta t
-lambda W + eta lambda alpha M (1 + ln t)/2 + eta^2 t Z^2 W^2 + (eta alpha M Z)^2/2.
+(b) By Pythagoras |w_t|^2 = |w_{t-1}|^2 - |P w_{t-1}|^2 + |P w_n|^2. Let W be the longest ground truth. Over t rounds
+sum |dw|^2 <= 4 t W^2 and sum |dw| <= 2 t W for any routing. (c) With |z| <= Z, after t steps S <= eta t lambda W + eta
+lambda alpha M (1 + ln t)/2 + eta^2 t Z^2 W^2 + (eta alpha M Z)^2/2.
 
 (d) For W = O(sigma_0) and the orders of Algorithm 1 each term is O(sigma_0). Every entry of a gate is at most sqrt(S).
 
 Robust: The proof allows any eta, alpha and Gamma below their orders, any signals, s and beta, M above or below N, and
-all routes that (1) allows. W = O(sigma_0), as w_n is N(0, sigma_0^2) in the paper's proof of Lemma 5. Z = O(1) is the
+all routes that (1) allows. In the paper's proof of Lemma 5, w_n is N(0, sigma_0^2), so W = O(sigma_0). Z = O(1) is the
 paper's |X|_inf = O(1), and makes a gate O(sigma_0) at T1. Gaussian noise of constant level has Z^2 = O(ln 1/sigma_0).
 Then O(sigma_0^.5) still holds, and at T1 a gate is O(sigma_0 sqrt(ln 1/sigma_0)). Once outputs are below 1, pi is 1/M
 up to a factor e^2, so S does not depend on M, up to ln M.

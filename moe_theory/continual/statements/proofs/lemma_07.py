@@ -1,21 +1,20 @@
 """Lemma 7: up to T1, the sizes are right for any signal, and the signs for the arriving task's own signal.
 
-Claim. Up to T1 a step (9) changes the output for v_n of the chosen expert by O(sigma_0), and of any other by
-O(sigma_0/M). (a) It moves the output of m by -eta c pi (1[m = m_t] - pi_m) z'v_n, z the features' sum, pi the softmax
-of m_t, c = |dw| + alpha M f/t. (b) By Pythagoras |w_t|^2 <= |w_{t-1}|^2 + W^2, W the longest ground truth. An expert
-has had at most T1 - 1 <= M/eta arrivals. So |dw| <= W (1 + sqrt(M/eta)), and eta c <= eta alpha M + W (eta + sqrt(eta
-M)).
+Claim. Up to T1 a step (9) changes the chosen expert's output for v_n by O(sigma_0), and any other's by O(sigma_0/M).
+(a) It moves the output of m by -eta c pi (1[m = m_t] - pi_m) z'v_n. Here z is the features' sum, pi is m_t's softmax, c
+= |dw| + alpha M f/t. (b) By Pythagoras |w_t|^2 <= |w_{t-1}|^2 + W^2 for the longest ground truth W. An expert has had
+at most T1 - 1 <= M/eta arrivals. So |dw| <= W (1 + sqrt(M/eta)), eta c <= eta alpha M + W (eta + sqrt(eta M)).
 
 (c) While outputs are at most 1 a softmax is at most e^2/M. So S = sum |theta_m|^2 grows by at most 2 e^2 eta c lambda/M
 + 2 e^4 (eta c |z|/M)^2. Up to T1 it is O(sigma_0^2 + sigma_0^2.25 ln M), and outputs stay small. (d) With z'v_n = O(1)
 the changes are O(eta c/M) and O(eta c/M^2).
 
-Signs. For n = n_t, z'v_n = beta |v_n|^2 + v_n'(noise). If it is above 0 the chosen output falls and all others rise:
-always if s = 1 or sigma_t = 0, and with probability 1 - o(1) if sigma_t = o(beta).
+Signs. For n = n_t, z'v_n = beta |v_n|^2 + v_n'(noise). If it is above 0, the chosen output falls and all others rise.
+This is so if s = 1 or sigma_t = 0, and up to probability o(1) if sigma_t = o(beta).
 
 Robust: The proof allows any eta, alpha and lambda below their orders, any routes, signals, s and Gamma, and any M
-unless ln M outgrows sigma_0^-2.25. W = O(sigma_0), as w_n is N(0, sigma_0^2) in the paper's proof of Lemma 5. |z'v_n| =
-O(1) is the paper's |X|_inf = O(1). For other signals only the size is shown, as z'v_n may have either sign.
+unless ln M outgrows sigma_0^-2.25. In the paper's proof of Lemma 5, w_n is N(0, sigma_0^2), so W = O(sigma_0). |z'v_n|
+= O(1) is the paper's |X|_inf = O(1). For other signals z'v_n may have either sign.
 """
 
 import sys

@@ -3,15 +3,15 @@
 Claim. Let e = 2 max |h|/lambda, with e <= eta^.5/M and eta <= 1. With probability 1 - delta one expert's share is
 within O(eta^.5/M) of 1/M, as printed. With the same probability all shares are within O(eta^.5 M^-.5) of 1/M.
 
-Proof. (a) By Lemma 2 with 2/lambda, an expert's probability, given the past and the arrival, is within e of 1/M. (b) So
+Proof. (a) By Lemma 2 with 2/lambda, an expert's probability given the past and the arrival is within e of 1/M. (b) So
 f_{T1} - 1/M is within e of a mean of T1 martingale differences with conditional variance at most 1/M + e. (c) By
 Chebyshev one share is within e + ((1/M + e)/(T1 delta))^.5 of 1/M except with probability delta. By a union bound with
 delta/M for each expert, all are within e + ((1 + M e)/(T1 delta))^.5. (d) T1 >= M/eta gives the claim. Equal
 probabilities (e = 0) have the variance (1/M)(1 - 1/M)/T1. Independence is not needed.
 
 Robust: The proof allows any distribution and order of the tasks, any signals and any costs. It does not matter why
-outputs stay small against lambda. Algorithm 1's lambda = Theta(sigma_0^1.25) does not suffice if eta and alpha are of
-exact order sigma_0^.5, as the first step moves an output by order eta alpha.
+outputs stay small relative to lambda. Algorithm 1's lambda = Theta(sigma_0^1.25) does not suffice if eta and alpha are
+of exact order sigma_0^.5, because the first step moves an output by order eta alpha.
 """
 
 import sys

@@ -1,20 +1,19 @@
 """Lemma 9, strengthened: at T1 all gates are O(sigma_0).
 
-Claim. At T1 all gates are O(sigma_0). Proof. (a) A step (9) is eta c pi (1[m = m_t] - pi_m) z, z the features' sum, pi
-the softmax of m_t, c = |dw| + alpha M f / t. Let h_m = theta_m'z. (b) The sum S of all |theta_m|^2 changes by -2 eta c
-pi sum_m pi_m (h_{m_t} - h_m) <= 2 eta c pi (1 - pi) lambda. The chosen expert trails by at most lambda. It also
-changes by eta^2 c^2 pi^2 |z|^2 (..), at most eta^2 c^2 |z|^2/8.
+Proof. (a) A step (9) is eta c pi (1[m = m_t] - pi_m) z. Here z is the features' sum, pi the softmax of m_t, and c =
+|dw| + alpha M f / t. Let h_m = theta_m'z. (b) The sum S of all |theta_m|^2 changes by -2 eta c pi sum_m pi_m (h_{m_t} -
+h_m) <= 2 eta c pi (1 - pi) lambda. The reason is that the chosen expert trails by at most lambda. S also changes by
+eta^2 c^2 pi^2 |z|^2 (..), which is at most eta^2 c^2 |z|^2/8.
 
-(c) By Pythagoras |w_t|^2 = |w_{t-1}|^2 - |P w_{t-1}|^2 + |P w_n|^2. So over t rounds and all experts sum |dw|^2 <= 4 t
-W^2, W the longest ground truth, and sum |dw| <= 2 t W, however tasks are routed. (d) T1 - 1 rounds have eta t <= M.
-With |z| <= Z and 1 + ln y <= 2 sqrt(y), S <= M lambda W + lambda alpha M sqrt(eta M) + eta M Z^2 W^2 + (eta alpha M
-Z)^2/2.
+(c) By Pythagoras |w_t|^2 = |w_{t-1}|^2 - |P w_{t-1}|^2 + |P w_n|^2. Let W be the longest ground truth. Over t rounds
+and all experts sum |dw|^2 <= 4 t W^2 and sum |dw| <= 2 t W for any routing. (d) T1 - 1 rounds have eta t <= M. With |z|
+<= Z and 1 + ln y <= 2 sqrt(y), S <= M lambda W + lambda alpha M sqrt(eta M) + eta M Z^2 W^2 + (eta alpha M Z)^2/2.
 
 (e) By Algorithm 1's orders and W = O(sigma_0), S is O(sigma_0^2). So two gates are within sqrt(2 S) = O(sigma_0) in
 every entry, and sigma_0 <= eta^-.5 sigma_0.
 
 Robust: The proof allows any eta, alpha and Gamma below their orders, any signals, s and beta, and all routes that (1)
-allows. W = O(sigma_0), as w_n is N(0, sigma_0^2) in the paper's proof of Lemma 5. Z = O(1) is the paper's |X|_inf =
+allows. In the paper's proof of Lemma 5, w_n is N(0, sigma_0^2), so W = O(sigma_0). Z = O(1) is the paper's |X|_inf =
 O(1). Gaussian noise of constant level has Z^2 = O(ln 1/sigma_0) over T1 rounds, which the lemma's factor eta^-.5
 absorbs. Once outputs are below 1, pi is 1/M up to a factor e^2. Then S does not depend on M, up to ln M.
 """

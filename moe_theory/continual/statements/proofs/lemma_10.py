@@ -3,12 +3,13 @@
 Identity. Let d = |h_m - h_m'|. Dividing numerator and denominator by the geometric mean of the two weights gives |pi_m
 - pi_m'| = (pi_m + pi_m') tanh(d/2).
 
-First sentence. As tanh' = 1 - tanh^2 <= 1, tanh(d/2) <= d/2. So the difference is at most (pi_m + pi_m') d/2 <= d/2.
+First sentence. Because tanh' = 1 - tanh^2 <= 1, tanh(d/2) <= d/2. So the difference is at most (pi_m + pi_m') d/2 <=
+d/2.
 
-Second sentence. Let all |h| <= 1, as by Lemma 6 for small sigma_0. (a) Then d <= 2. (b) tanh'' = -2 tanh (1 - tanh^2)
-<= 0, so on [0, 1] tanh lies above its chord: tanh(d/2) >= tanh(1) d/2. Here tanh(1) = (e^2 - 1)/(e^2 + 1) >= 3/4, as
-e^2 >= 7. (c) Each pi is at least exp(-2)/M >= 2/(15 M), as e^2 <= 15/2. (d) So the difference is at least d/(10 M),
-which is Omega(d) for fixed M, whether d is close to 0 or not. Among M experts it is of order d/M, not larger.
+Second sentence. Let all |h| <= 1. By Lemma 6 this holds for small sigma_0. (a) Then d <= 2. (b) tanh'' = -2 tanh (1 -
+tanh^2) <= 0, so on [0, 1] tanh lies above its chord: tanh(d/2) >= tanh(1) d/2. Here tanh(1) = (e^2 - 1)/(e^2 + 1) >=
+3/4, as e^2 >= 7. (c) Each pi is at least exp(-2)/M >= 2/(15 M), as e^2 <= 15/2. (d) So the difference is at least d/(10
+M), which is Omega(d) for fixed M, whether d is close to 0 or not. Among M experts it is of order d/M, not larger.
 
 Robust: The identity does not depend on the other experts' outputs. A bound H in place of 1 gives another constant. With
 no bound the second sentence fails, because d may grow but a difference of probabilities is at most 1.

@@ -10,7 +10,7 @@ attained. With ties, as for gates that are 0, the sum may be 0.
 Nothing more follows. For example, outputs (3, 2) of m and (0, 1) of m' leave m ahead for both tasks.
 
 Robust: The proof allows any gates, rounds, signals, M and N. Outputs are taken at the signals, as in (11). With beta
-v_n + noise in their place the sum is above 0 if beta is equal and the noise is smaller than the sum.
+v_n + noise in place of v_n the sum is above 0 if all beta are equal and the noise is smaller than the sum.
 """
 
 import sys

@@ -1,18 +1,18 @@
 """Counterexample to Lemmas 5 and 14, s = 1: after T1 some gradient is above sigma_0^.75/10, not O(sigma_0).
 
-Setting. M = 2, s = 1, beta = 1, alpha = 0, q = sigma_0^(1/8), e = q^4, f = q^2, v = (1, 0), (1, e), (1, f), w = 0,
-(sigma_0, 0), 0. K = 9/e^2, L = 4 K + 3, H = n L 4^L, eta = 2/H. Proof. (a) Only task 2 lengthens a model, never beyond
-3/2 sigma_0/e. (b) Tasks 1 and 2 in turn divide its gap to (0, sigma_0/e) by 1 + e^2. After 2 K + 1 of them task 3 moves
-it by 7/10 f sigma_0/e or more. (c) As for Lemma 9, sum |theta_m|^2 <= 9 q^18 in 2 H rounds. So an expert's outputs for
-the tasks are within 3 q^11, and (1) chooses one expert for all tasks with probability 1 - 12 q. (d) So the chosen
-expert gets the task that it needs with probability 1/4 or more: 1 and 2 in turn, and then 3. With probability 1 - e^-n
-one of n 4^L stretches of L rounds from T1 = H to t1 has only such rounds. (e) A gradient is the move times pi (1 - pi),
-with pi near 1/2. Two gates' gradients (Lemma 14) differ by twice that.
+Let M = 2, s = 1, beta = 1, alpha = 0, q = sigma_0^(1/8), e = q^4, f = q^2, v = (1, 0), (1, e), (1, f), w = 0, (sigma_0,
+0), 0. K = 9/e^2, L = 4 K + 3, H = n L 4^L, eta = 2/H. Proof. (a) Only task 2 lengthens a model, never beyond 3/2
+sigma_0/e. (b) Tasks 1 and 2 in turn divide its gap to (0, sigma_0/e) by 1 + e^2. After 2 K + 1 of these arrivals task 3
+moves it by 7/10 f sigma_0/e or more. (c) As in the proof of Lemma 9, sum |theta_m|^2 <= 9 q^18 in 2 H rounds. So an
+expert's outputs for the tasks are within 3 q^11, and (1) chooses one expert for all tasks with probability 1 - 12 q.
+(d) So the chosen expert gets the task that it needs with probability 1/4 or more: 1 and 2 in turn, and then 3. With
+probability 1 - e^-n one of n 4^L stretches of L rounds from T1 = H to t1 has only such rounds. (e) A gradient is the
+move times pi (1 - pi), with pi near 1/2. Two gates' gradients (Lemma 14) differ by twice that.
 
 Robust: The proof allows any M, d, Gamma, termination, constant of lambda, smaller eta and further tasks of these kinds.
 
 Objection: eta is meant to be as large as sigma_0^.5, but Algorithm 1 requires only O(sigma_0^.5). Such rounds are rare.
-In mean square the moves are O(sigma_0) for any signals (proof), and if s = 1 and signals are fixed all of them are.
+In mean square the moves are O(sigma_0) for any signals (proof). For s = 1 and fixed signals every move is O(sigma_0).
 """
 
 import sys

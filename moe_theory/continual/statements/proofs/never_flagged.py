@@ -1,18 +1,18 @@
 """Counterexample to Proposition 3 (T2): one expert has no flag up to T2, so that gates are not fixed.
 
 Claim. Let A be the expert that round 1 chooses. Up to T2 = sigma_0^-.25 M/eta, A is not chosen again and is never
-within Gamma of the chosen expert. So A has no flag, and the gates keep changing. Setting. s = 1, N = 2, v_1 = (1, 0,
-0), v_2 = (3/5, 4/5, 0), beta = 1, w_n = sigma_0 v_n, eta = alpha = sigma_0^.5, M of order ln 1/sigma_0.
+within Gamma of the chosen expert. So A has no flag, and the gates keep changing. Let s = 1, N = 2, v_1 = (1, 0, 0), v_2
+= (3/5, 4/5, 0), beta = 1, w_n = sigma_0 v_n, eta = alpha = sigma_0^.5, and let M be of order ln 1/sigma_0.
 
 Proof. (a) Round 1 lowers A's outputs for both signals by more than lambda and Gamma. (b) As shown for Lemma 8, A trails
-by at least eta alpha (3/5 - exp(H) (log2 t + sqrt(t M) |w*|/(alpha M))/(M - 1)), w* = sigma_0 (1, 1/2, 0). (c) The last
-term is of order sigma_0^.125 at T2. So up to T2 no later rounds compensate for round 1.
+by at least eta alpha (3/5 - exp(H) (log2 t + sqrt(t M) |w*|/(alpha M))/(M - 1)), with w* = sigma_0 (1, 1/2, 0). (c) The
+last term is of order sigma_0^.125 at T2. So up to T2 no later rounds compensate for round 1.
 
 Robust: The proof allows any lambda and Gamma of O(sigma_0^1.25), any delta, any constant in T2, and N signals with a
 common angle below 90 degrees and a common solution.
 
-Objection: M is meant to be fixed. But M = Omega(N ln N) sets no limit to it, and T2 contains M. With orthogonal
-signals, or alpha = o(sigma_0^.75), which is the condition that we add, A can still be chosen, and gates are fixed soon.
+Objection: M is meant to be fixed. But M = Omega(N ln N) sets no limit to it, and T2 contains M. We add the condition
+that signals are orthogonal or alpha = o(sigma_0^.75). Then A can still be chosen, and gates are fixed soon.
 
 Caveat: M grows like ln 1/sigma_0 as sigma_0 falls.
 """

@@ -1,18 +1,18 @@
 """Counterexample to Lemma 7: round 1 raises the chosen expert's output for a signal at an obtuse angle.
 
-Claim. Round 1 raises the chosen expert's output for v_2 and lowers all others', against the lemma. Setting. M = 3, N =
-2, s = 1, d = 2, beta = 1, v_1 = (1, 0), v_2 = (-3/5, 4/5), w_n = sigma_0 v_n, and task 1 arrives first. Proof. (a) All
-outputs are 0 and each softmax is 1/3. The chosen expert learns w_1: it moves by sigma_0. It has all tasks so far, f_1 =
-1, so its cost is c = sigma_0 + alpha M. (b) By (9) its gate moves by -eta c (1/3) (2/3) v_1, all others' by eta c (1/9)
-v_1. (c) As v_1'v_2 = -3/5, the chosen expert's output for v_2 rises by 2 eta c/15 and the others' fall by eta c/15. So
-if task 2 comes next, the chosen softmax is above 1/3, and the others are below. For v_1 the lemma is right.
+Let M = 3, N = 2, s = 1, d = 2, beta = 1, v_1 = (1, 0), v_2 = (-3/5, 4/5), w_n = sigma_0 v_n, and let task 1 arrive
+first. Proof. (a) All outputs are 0 and each softmax is 1/3. The chosen expert learns w_1: it moves by sigma_0. It has
+all tasks so far, so f_1 = 1, and its cost is c = sigma_0 + alpha M. (b) By (9) its gate moves by -eta c (1/3) (2/3)
+v_1, and all other gates move by eta c (1/9) v_1. (c) Because v_1'v_2 = -3/5, the chosen expert's output for v_2 rises
+by 2 eta c/15 and all other outputs fall by eta c/15, against the lemma. So if task 2 comes next, the chosen softmax is
+above 1/3, and the others are below. For v_1 the lemma is right.
 
 Robust: The proof allows any sigma_0, eta, alpha, beta, lambda, Gamma, M and lengths of ground truths, and any two
 signals at an obtuse angle. Further samples may be added if their noise is small.
 
 Objection: In Section 3, x = O(y) means x < c_1 |y|, so the display bounds one side and fixes no sign. But the text
-below says that for any feature signal the softmax of the chosen expert falls, and every other one rises, from the next
-task on. The proof ends with the same signal. With this amendment signs and sizes are right.
+below says that for any feature signal the softmax of the chosen expert falls and all others rise, from the next task
+on. The proof ends with the same signal. With this amendment signs and sizes are right.
 """
 
 import sys

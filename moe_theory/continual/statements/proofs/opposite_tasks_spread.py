@@ -1,19 +1,19 @@
 """Counterexample to (12), different sets: outputs at t1 are O(sigma_0) apart, not Theta(sigma_0^.75).
 
-Claim. On every path all outputs at t1 are O(sigma_0) apart. Setting. w_n = +-sigma_0 e, v_n = +-e (clusters: a_n e, c_n
-e, O(sigma_0^1.5) away, |a_n| <= sigma_0, |c_n| <= 1), beta = 1, s = 1. Proof. (a) Let g_m = theta_m'e, D their largest
-gap, K_t = eta (|dw| + alpha M f_t/t) pi_mt. If a task with c_n > 0 arrives, the chosen g is within lambda/c_n of the
-largest. (b) By (9) it falls by K c_n (1 - pi_mt), and the others rise by K c_n pi_j. So it ends at most 2 lambda + 2 K
-below any other. The others' gaps grow by at most a factor 1 + K, as |pi_i - pi_j| <= |g_i - g_j|. (c) The same holds
-for c_n < 0. So D <= (2 lambda + 2 max K) exp(sum K). (d) A model is its last ground truth, so |dw| <= 2 sigma_0. So sum
-K <= eta (2 sigma_0 t + alpha M (1 + ln t)) -> 0 at t1, and max K = O(sigma_0).
+This holds on every path. Let w_n = +-sigma_0 e, v_n = +-e, beta = 1 and s = 1. For clusters let w_n = a_n e and v_n =
+c_n e be O(sigma_0^1.5) away, with |a_n| <= sigma_0, |c_n| <= 1. Proof. (a) Let g_m = theta_m'e, let D be their largest
+gap, and K_t = eta (|dw| + alpha M f_t/t) pi_mt. If a task with c_n > 0 arrives, the chosen g is within lambda/c_n of
+the largest. (b) By (9) it falls by K c_n (1 - pi_mt), and the others rise by K c_n pi_j. So it ends at most 2 lambda +
+2 K below any other. The others' gaps grow by at most a factor 1 + K, because |pi_i - pi_j| <= |g_i - g_j|. (c) If c_n <
+0 this also holds. So D <= (2 lambda + 2 max K) exp(sum K). (d) A model is its last ground truth, so |dw| <= 2 sigma_0.
+So sum K <= eta (2 sigma_0 t + alpha M (1 + ln t)) -> 0 at t1, and max K = O(sigma_0).
 
-Robust: The proof allows any N, K, d, constants in eta, alpha = O(sigma_0^.5), lambda = O(sigma_0), and M >= 3, as M > N
-(M > K) gives. Noise of O(sigma_0), s < d, acts like a lambda larger by O(sigma_0^1.75 log). A beta that is bounded
-below may vary. Both sets have experts: outputs sum to 0 (Lemma 4), and not all are 0 for both tasks possible at t1 - 1.
+Robust: The proof allows any N, K, d, constants in eta, alpha = O(sigma_0^.5), lambda = O(sigma_0), beta bounded below,
+and M >= 3, which follows from M > N (M > K). Noise of O(sigma_0), s < d, raises lambda by O(sigma_0^1.75 log). Both
+sets have experts, because outputs sum to 0 (Lemma 4) and not all are 0 for both possible tasks at t1 - 1.
 
-Objection: Two opposite tasks are special. But no two are farther apart, and one sign of a gate distinguishes them. With
-orthogonal tasks the largest gap is also below sigma_0^.75 (script).
+Objection: Two opposite tasks are special. But no two are farther apart. With orthogonal tasks the script also finds a
+largest gap below sigma_0^.75.
 """
 
 import sys

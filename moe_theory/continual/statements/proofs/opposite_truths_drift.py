@@ -1,20 +1,20 @@
 """Counterexample to Proposition 1 (models): after T1 each arrival moves a model with probability near 1/2.
 
-Claim. The probability that no model moves after round T1 + 1 up to T is at most (1/2 + M B/lambda)^(T - T1 - 1).
-Proposition 1 says 1 - o(1) for this probability. Setting. w_n = +-sigma_0 e, v_n = c w_n with a constant c, as App. A.2
-draws them. Proof. (a) X_t spans e. A model is its last ground truth, so |dw| <= 2 sigma_0. (b) Gates change along x_t =
-beta c w_n, |x_t| <= x = C c sigma_0. By (9), (27), (30) and pi (1 - pi) <= 1/4 they change by at most (eta/4) (2
-sigma_0 + alpha M f_t/t) x. (c) So outputs are at most B = (eta x^2/4) (2 sigma_0 t + alpha M (1 + ln t)), which is
-O(sigma_0^3 log) at T1. (d) A shift of r(m) by h changes its distribution by |h|/lambda. So rule (1) chooses each expert
-with probability 1/M, up to M B/lambda -> 0, for any arrival. (e) Tasks are + or - with equal probability. So with
-probability at least 1/2 - M B/lambda an arrival's expert last had the other task and moves by 2 sigma_0, or by sigma_0
-at its first task.
+Claim. The probability that no model moves after round T1 + 1 up to T is at most (1/2 + M B/lambda)^(T - T1 - 1). By
+Proposition 1 it is 1 - o(1). As in App. A.2, let w_n = +-sigma_0 e and v_n = c w_n with a constant c. Proof. (a) X_t
+spans e. A model is its last ground truth, so |dw| <= 2 sigma_0. (b) Gates change along x_t = beta c w_n, |x_t| <= x = C
+c sigma_0. By (9), (27), (30) and pi (1 - pi) <= 1/4 they change by at most (eta/4) (2 sigma_0 + alpha M f_t/t) x. (c)
+So outputs are at most B = (eta x^2/4) (2 sigma_0 t + alpha M (1 + ln t)), which is O(sigma_0^3 log) at T1. (d) A shift
+of r(m) by h changes its distribution by |h|/lambda. So rule (1) chooses each expert with probability 1/M, up to M
+B/lambda -> 0, for any arrival. (e) Tasks are + or - with equal probability. So with probability at least 1/2 - M
+B/lambda an arrival's expert last had the other task and moves by 2 sigma_0, or by sigma_0 at its first task.
 
 Robust: The argument works for any M, N, Gamma and distribution of beta, s < d and noise of O(sigma_0). The constants in
-alpha, eta and lambda do not matter. In a cluster tasks may differ by O(sigma_0^1.5). The moves are not O(sigma_0^1.5).
+alpha, eta and lambda do not matter. In a cluster tasks may differ by O(sigma_0^1.5).
 
 Objection: Signals should have order 1. But the paper requires |v_n| = O(1), and App. A.2 has smaller ones. With six
-orthogonal signals of length 1 every run drifts by sigma_0 (example). So do these two for alpha = o(sigma_0^.75/log).
+orthogonal signals of length 1 every run drifts by sigma_0 (example). So it does with these two for alpha =
+o(sigma_0^.75/log).
 """
 
 import sys

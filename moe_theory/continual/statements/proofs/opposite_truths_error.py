@@ -1,19 +1,19 @@
 """Counterexample to Proposition 4, Eq. (18): for two opposite ground truths E[G_T] is 2 - 2/T, not 2 - r^T.
 
-Setting. N = 2, w and -w with |w| = 1, signals along w, s < d, any beta, sigma_t > 0 if s >= 2, a first model on that
-line. Proof. (a) The one expert always equals its last task's ground truth. In G_T the last of the T tasks has error 0,
-and each earlier one has 0 or |2 w|^2 = 4 with probability 1/2. So E[G_T] = 2 - 2/T. (b) (18) has W = 1 and, over the
-pairs n != n', (4 + 4)/N^2 = 2. So it says 2 - r^T, r = 1 - s/d. (c) Both are equal only if T r^T = 2, which never
-holds. With r = p/q in lowest terms p^T divides 2, so p = 1 and T = 2 q^T > T. The limit can also be wrong. Let s = 1, d
-= 2, w_n = v_n, unit vectors of cosine -3/5. Neither task moves (1, 2), where both errors are 4. From 0 the first
-arrival leads to distance 2 from it, orthogonally to its signal. Each switch of tasks multiplies this distance by 3/5.
-So E[G_T] tends to 4, and (18) to 8/5.
+Let N = 2, w and -w be the ground truths with |w| = 1, signals along w, s < d, sigma_t > 0 if s >= 2, and the first
+model on that line. Proof. (a) The one expert always equals its last task's ground truth. In G_T the last of the T tasks
+has error 0, and each earlier task has error 0 or |2 w|^2 = 4, each with probability 1/2. So E[G_T] = 2 - 2/T. (b) (18)
+has W = 1 and, over the pairs n != n', (4 + 4)/N^2 = 2. So it says 2 - r^T with r = 1 - s/d. (c) Both are equal only if
+T r^T = 2, which never holds. If r = p/q in lowest terms, p^T divides 2, so p = 1 and T = 2 q^T > T. The limit can also
+be wrong. Let s = 1, d = 2, w_n = v_n, unit vectors of cosine -3/5. Neither task moves (1, 2), where both errors are 4.
+From 0 the first arrival leads to distance 2 from it, across its signal. Each switch of tasks multiplies this distance
+by 3/5. So E[G_T] tends to 4, and (18) to 8/5.
 
 Robust: The proof allows any T >= 2, d, s, beta, noise and first model on that line.
 
 Objection: Two opposite ground truths are special, and 2/T tends to 0. But (18) is an equality for any pool and every T,
-and its limit may be 2.5 times too small. The claim continual.proposition-4.generalization-error also finds it wrong at
-Fig. 2's sizes.
+and its limit may be 2.5 times too small. The claim continual.proposition-4.generalization-error finds it wrong at Fig.
+2's sizes.
 """
 
 import sys

@@ -1,12 +1,13 @@
 """Counterexample to Proposition 4, Eq. (17): mean forgetting is 2, but (17) says that it is below 1.
 
-Setting. N = 2, opposite ground truths w and -w, |w| = 1, signals along w, s < d, any beta, sigma_t > 0 if s >= 2, and
-any first model on the line of w, such as 0.
+Let N = 2 with opposite ground truths w and -w, |w| = 1, signals along w, s < d, and sigma_t > 0 if s >= 2. Let the
+first model be on the line of w, such as 0.
 
 Proof. (a) Every arrival's data span that line. So the one expert always equals its last task's ground truth. (b) After
-a task, an earlier task's error is 0 if the two are equal, and |2 w|^2 = 4 if not. When learned it was 0. (c) So F_t is
-4 times the share of earlier tasks unlike the last one, half of them in expectation. (d) (17) has W = 1 and, over the
-pairs n != n', (4 + 4)/N^2 = 2. With r = 1 - s/d it says the mean of r^tau - r^t, below 1, and at most 1/4 at t = 2.
+a task, an earlier task's error is 0 if the two are equal, and |2 w|^2 = 4 if not. Right after the earlier task it was
+0. (c) So F_t is 4 times the share of earlier tasks unlike the last one. This share is 1/2 in expectation. (d) (17) has
+W = 1 and, over the pairs n != n', (4 + 4)/N^2 = 2. With r = 1 - s/d it says the mean of r^tau - r^t, which is below 1,
+and at most 1/4 at t = 2.
 
 Robust: The proof allows any t, d, s, beta, noise and first model on that line. It uses only that N = 2.
 

@@ -1,21 +1,20 @@
 """Counterexample to Proposition 3: after T2 a share near 1/M or more of each task leaves its set.
 
-Claim. After T2 a share of about 1/M or more of each task goes to experts outside its set, but Proposition 3 says none.
-Setting. w_n = +-sigma_0 e, v_n = c w_n with a constant c, as App. A.2 draws them. Proof. (a) X_t spans e. A model is
-its last ground truth, so |dw| <= 2 sigma_0. (b) Gates change along x_t = beta c w_n, |x_t| <= x = C c sigma_0. By (9),
-(27), (30) and pi (1 - pi) <= 1/4 they change by at most (eta/4) (2 sigma_0 + alpha M f_t/t) x. (c) So outputs are at
-most B = (eta x^2/4) (2 sigma_0 t + alpha M (1 + ln t)), which is O(sigma_0^2.75) at T2, when gates are fixed. (d) A
-shift of r(m) by h changes its distribution by |h|/lambda. So rule (1) chooses each expert with probability 1/M, up to M
-B/lambda -> 0. (e) By (11) and Lemma 4 (outputs sum to 0 over experts), each set lacks an expert unless all outputs are
-0. The last update can cause this only for one of its two tasks.
+As in App. A.2, let w_n = +-sigma_0 e and v_n = c w_n with a constant c. Proof. (a) X_t spans e. A model is its last
+ground truth, so |dw| <= 2 sigma_0. (b) Gates change along x_t = beta c w_n, |x_t| <= x = C c sigma_0. By (9), (27),
+(30) and pi (1 - pi) <= 1/4 they change by at most (eta/4) (2 sigma_0 + alpha M f_t/t) x. (c) So outputs are at most B =
+(eta x^2/4) (2 sigma_0 t + alpha M (1 + ln t)), which is O(sigma_0^2.75) at T2, when gates are fixed. (d) A shift of
+r(m) by h changes its distribution by |h|/lambda. So rule (1) chooses each expert with probability 1/M, up to M B/lambda
+-> 0. (e) By Lemma 4 outputs sum to 0 over experts. So by (11) each set lacks an expert unless all outputs are 0. The
+last update can cause this only for one of the two tasks.
 
 Robust: The argument works for any N, Gamma > 0 and distribution of beta, for s < d and noise of O(sigma_0). The
 constants in alpha, eta and lambda do not matter. In a cluster tasks may differ by O(sigma_0^1.5). The argument needs M
->= 3, which M > N = 2 (M > K) gives. Task + then lowers one output and raises two or more, and task - does the reverse.
-So only one of these two tasks can bring all outputs to 0.
+>= 3, which follows from M > N = 2 (M > K). Task + then lowers one output and raises two or more, and task - does the
+reverse. So only one of these two tasks can bring all outputs to 0.
 
 Objection: Signals should have order 1. But the paper requires O(1), and App. A.2 has smaller ones. At length 1 half of
-the arrivals leave their set for six orthogonal tasks (example), and for these two if alpha = o(sigma_0^.75/log).
+the arrivals leave their set for six orthogonal tasks (example), and for these two tasks if alpha = o(sigma_0^.75/log).
 """
 
 import sys

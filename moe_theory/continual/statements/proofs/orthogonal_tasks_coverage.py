@@ -1,16 +1,16 @@
 """Counterexample to Lemma 11: with probability .92 or more, some task of 64 has no specialist.
 
-Claim. With probability .92 or more, not o(1), the set M_n of some late task n is empty, because all experts prefer an
-early task. Setting. w_n = sigma_0 e_n, v_n = c w_n with a constant c, as App. A.2 draws them, s = 1. Proof. (a) Only
-arrivals of n change outputs for n. In units of eta alpha c^2 sigma_0^2, by (9) and (30) round t lowers its expert's
-output by L/t^2 and raises all by L/(M t^2), up to a share O(sigma_0/alpha). L counts its visits so far. (b) So the
-tasks a, b, c of t = 1, 2, 3 are raised by 1/(9 M) or more for all. (c) Of N = 64 tasks some n first comes at t >= N. It
-is raised by at most (2/63 + o(1))/M if no expert has three of the first R = 32 M^.5 tasks. (d) To prefer n an expert
-must have been lowered for a, b and c, by .07/M or more each. (e) As outputs are O(sigma_0^3 log), rule (1) chooses any
-expert with probability at most 2/M. So with probability .97 no expert gets three tasks up to R, nor enough later.
+All experts prefer an early task, so the set M_n of some late task n is empty. As in App. A.2, let w_n = sigma_0 e_n and
+v_n = c w_n with a constant c, and s = 1. Proof. (a) Only arrivals of n change outputs for n. In units of eta alpha c^2
+sigma_0^2, by (9) and (30) round t lowers its expert's output by L/t^2 and raises all outputs by L/(M t^2), up to a
+share O(sigma_0/alpha). L counts the expert's visits. (b) So the tasks a, b, c of t = 1, 2, 3 are raised by 1/(9 M) or
+more for all. (c) Of N = 64 tasks some n first comes at t >= N. It is raised by at most (2/63 + o(1))/M if no expert has
+three of the first R = 32 M^.5 tasks. (d) To prefer n an expert must have been lowered for a, b and c, by at least .07/M
+each. (e) Outputs are O(sigma_0^3 log), so rule (1) chooses any expert with probability at most 2/M. So with probability
+.97 no expert gets three tasks up to R, nor enough later.
 
 Robust: The proof allows N or K from 64 on, any d, eta, lambda, M from log^3(1/sigma_0) to 1/sigma_0, sigma_0 =
-o(alpha). In a cluster tasks may differ by o(sigma_0^1.5). As Lemma 11 has M = Omega(N ln(N/delta)), delta tends to 0.
+o(alpha). In a cluster tasks may differ by o(sigma_0^1.5). Lemma 11 has M = Omega(N ln(N/delta)), so delta tends to 0.
 
 Objection: We take a huge M to count easily. M = 29, six tasks and signals of length 1 also suffice (example).
 

@@ -1,19 +1,19 @@
 """Counterexample to Lemma 15: (40) fails for two specialists with probability 7/50 or more, not o(1).
 
-Claim. With a fixed probability a specialist m' of task 2 has a larger output for task 1 than a specialist m of task 1.
-Setting. w_n = sigma_0 e_n, v_n = c w_n with a constant c, as App. A.2 draws them, s = 1, beta = 1, eta and alpha =
-Theta(sigma_0^.5). Proof. (a) Outputs are O(sigma_0^3 log). So rule (1) is uniform up to O(sigma_0^1.75 log), and the
-routes of all T1 = O(sigma_0^-.5) rounds are independent and uniform, up to a vanishing probability. (b) By (9) and
-(30), in units of eta alpha c^2 sigma_0^2, the output of m for n is U_n/M - S_mn up to o(1). S_mn is the sum of L/t^2
-over the rounds t that brought n to m, with L the visits of m by then, and U_n = sum_m S_mn. (c) So m is in M_1, m' in
-M_2 and (40) fails if S_m1 - S_m2 < (U_1 - U_2)/M < S_m'1 - S_m'2 and S_m'1 < S_m1. (d) The program takes all histories
-of five rounds at M = 3. Chebyshev's inequality bounds what later rounds add, by sums of E[L^2]/t^4.
+As in App. A.2, let w_n = sigma_0 e_n and v_n = c w_n with a constant c. Let s = 1, beta = 1, and eta and alpha =
+Theta(sigma_0^.5). Let m be a specialist of task 1, and m' of task 2. Proof. (a) Outputs are O(sigma_0^3 log). So rule
+(1) is uniform up to O(sigma_0^1.75 log), and the routes of all T1 = O(sigma_0^-.5) rounds are independent and uniform,
+up to a vanishing probability. (b) By (9) and (30), in units of eta alpha c^2 sigma_0^2, the output of m for n is U_n/M
+- S_mn up to o(1). S_mn is the sum of L/t^2 over the rounds t that brought n to m. Here m has had L visits by round t,
+and U_n = sum_m S_mn. (c) So m is in M_1, m' in M_2 and (40) fails if S_m1 - S_m2 < (U_1 - U_2)/M < S_m'1 - S_m'2 and
+S_m'1 < S_m1. (d) The program takes all histories of five rounds at M = 3. Chebyshev's inequality bounds what later
+rounds add, by sums of E[L^2]/t^4.
 
 Robust: The proof allows any d and any constants in eta, alpha, lambda and c. Other M >= 3 and N >= 2 change only the
 probability. Tasks of a cluster may differ by o(sigma_0^1.5).
 
-Objection: Signals should have order 1. But the paper requires |v_n| = O(1), and App. A.2 has smaller ones. At |v_n| =
-1, six tasks and M = 24 (40) fails in more than nine of ten runs (example).
+Objection: Signals should have order 1. But the paper requires |v_n| = O(1), and App. A.2 has smaller ones. With |v_n| =
+1, six tasks and M = 24, (40) fails in more than nine of ten runs (example).
 """
 
 import sys

@@ -1,20 +1,19 @@
 """Counterexample to (12), one set: outputs at t1 are Theta(sigma_0^1.5) apart, not O(sigma_0^1.75).
 
-Claim. With a fixed probability two specialists of task 1 keep outputs for it Theta(sigma_0^1.5) apart. Setting. w_n =
-sigma_0 e_n, v_n = sigma_0^.25 e_n, s = 1, beta = 1, eta and alpha = Theta(sigma_0^.5). Proof. (a) Up to t1 outputs are
-O(sigma_0^1.5 log). So rule (1) is uniform up to O(sigma_0^.25 log) a round. (b) By (9) and (30), in units of eta alpha
-sigma_0^.5 = Theta(sigma_0^1.5), the output of m for n is U_n/M - S_mn up to o(1). S_mn sums L/t^2 over rounds t that
-brought n to m, L the visits of m by then, U_n = sum_m S_mn. (c) These centred sums converge. The bias of (1) adds
-O(sigma_0^.25 log^2). The locality loss adds O(sigma_0/alpha), once per expert and task. (d) So m and m' are in M_1,
-delta apart for task 1, if S_m1 - S_m2 and S_m'1 - S_m'2 < (U_1 - U_2)/M and S_m1 > S_m'1 + delta. Task 1 arrives at t1
-with probability 1/N. The program takes all histories of five rounds, M = 3, delta = 1/100, and bounds later ones by
-Chebyshev.
+Let w_n = sigma_0 e_n, v_n = sigma_0^.25 e_n, s = 1, beta = 1, and eta and alpha = Theta(sigma_0^.5). Proof. (a) Up to
+t1 outputs are O(sigma_0^1.5 log). So rule (1) is uniform up to O(sigma_0^.25 log) a round. (b) By (9) and (30), in
+units of eta alpha sigma_0^.5 = Theta(sigma_0^1.5), the output of m for n is U_n/M - S_mn up to o(1). S_mn sums L/t^2
+over rounds t that brought n to m, which has had L visits by then, and U_n = sum_m S_mn. (c) These centred sums
+converge. The bias of (1) adds O(sigma_0^.25 log^2). The locality loss adds O(sigma_0/alpha), once per expert and task.
+(d) So m and m' are in M_1 and delta apart for task 1 if S_m1 - S_m2 and S_m'1 - S_m'2 < (U_1 - U_2)/M and S_m1 > S_m'1
++ delta. Task 1 arrives at t1 with probability 1/N. The program takes all histories of five rounds, M = 3, delta =
+1/100, and bounds later ones by Chebyshev.
 
 Robust: The proof allows any d, constants in eta, alpha and lambda, and signal lengths strictly between sigma_0^.375 and
 sigma_0^.125. Other M >= 3 and N >= 2 change only the probability. Tasks of a cluster may differ by o(sigma_0^1.5).
 
-Objection: Signals should have order 1. But the paper requires |v_n| = O(1), and for |v_n| = 1 the gap is larger still,
-sigma_0^1.375 (measured). With |v_n| = O(sigma_0), as in App. A.2, (12) holds trivially: all outputs are O(sigma_0^3
+Objection: Signals should have order 1. But the paper requires |v_n| = O(1), and for |v_n| = 1 the measured gap is
+sigma_0^1.375, still larger. If |v_n| = O(sigma_0), as in App. A.2, (12) is trivial, as all outputs are O(sigma_0^3
 log).
 """
 

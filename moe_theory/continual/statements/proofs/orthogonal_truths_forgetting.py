@@ -1,14 +1,13 @@
 """Counterexample to Theorem 1, Eq. (19): at t = 2 mean forgetting is sigma_0^2/(2 M), but the bound is 0.
 
-Claim. E[F_2] = sigma_0^2/(2 M). (19) says E[F_t] < 0 whatever the loads are. Setting. N = 2, M >= 3 experts (more than
-N ln N = 1.4), w_n = sigma_0 e_n, v_n = e_n, s = 1 < d. Proof. (a) Delta = (2 + 2) sigma_0^2/4 = sigma_0^2 = W, so the
-two terms of (19) cancel. (b) F_t >= 0: with s = 1 a model is the sum of the ground truths that it has learned, and an
-earlier task's error only grows. (c) With probability 1/2, n_2 differs from n_1. The gates' first step was along the
-signal of n_1, which is orthogonal to n_2's. So all outputs for n_2 are 0, and m_2 = m_1 has probability 1/M. (d) The
-model is then w_1 + w_2, with error sigma_0^2 on task n_1. In every other case F_2 = 0.
+Let N = 2, M >= 3 > N ln N = 1.4, w_n = sigma_0 e_n, v_n = e_n and s = 1 < d. Proof. (a) Delta = (2 + 2) sigma_0^2/4 =
+sigma_0^2 = W, so the two terms of (19) cancel for any loads. (b) F_t >= 0, because for s = 1 a model is the sum of the
+ground truths that it has learned, and an earlier task's error never falls. (c) With probability 1/2, n_2 differs from
+n_1. The gates' first step was along the signal of n_1, which is orthogonal to n_2's. So all outputs for n_2 are 0, and
+m_2 = m_1 has probability 1/M. (d) The model is then w_1 + w_2, with error sigma_0^2 on task n_1. Otherwise F_2 = 0.
 
 Robust: The proof allows any M, d, beta, alpha, lambda and eta, and every t from 2 to T1. With s > 1 and noise, W =
-Delta still holds. At t = 2 the step P (w_2 - w_1) has at least its part along v_2, so F_2 >= sigma_0^2 where one expert
+Delta still holds. At t = 2 the step P (w_2 - w_1) has at least its part along v_2, so F_2 >= sigma_0^2 if one expert
 has both tasks. For N tasks E[F_2] is (1 - 1/N)/M, but (19) says at most (1 - 2/N) r (1 - r)/M.
 
 Objection: In early rounds forgetting is small, and only signals are learned. But the bound is strict for each t of

@@ -1,14 +1,14 @@
 """Counterexample to Theorem 1, Eq. (20): the error tends to 2 sigma_0^2, but the bound is 4/3 sigma_0^2.
 
-Setting. N = 3, M = 4 experts (N ln N = 3.3), w_n = sigma_0 v_n, v_n = e_n, s = 1 < d. Proof. (a) A model is the sum of
-the ground truths that it has learned. With all three, its error on each is |w_1 + w_2 + w_3 - w_n|^2 = 2 sigma_0^2. (b)
-The bound (20) is a mean of W = 1 and Delta = 2 (1 - 1/N) = 4/3, whatever the loads are. (c) Only arrivals of n change
-outputs for n. Each arrival lowers the chosen expert's output and raises all others, larger ones more. So experts not
-chosen yet for n have the largest output. (d) If u experts are left, one of them is chosen with probability u/M or more,
-also after termination. So by T all experts have served all tasks with at least the probability p of three collections
-of M coupons in T arrivals. Hence E[G_T] >= 2 p, and p -> 1.
+Let N = 3, M = 4 > N ln N = 3.3, w_n = sigma_0 v_n, v_n = e_n and s = 1 < d. Proof. (a) A model is the sum of the ground
+truths that it has learned. After all three tasks its error on each of them is |w_1 + w_2 + w_3 - w_n|^2 = 2 sigma_0^2.
+(b) The bound (20) is a mean of W = 1 and Delta = 2 (1 - 1/N) = 4/3, whatever the loads are. (c) Only arrivals of n
+change outputs for n. Each arrival lowers the chosen expert's output and raises all others, and larger outputs rise
+more. So experts not chosen yet for n have the largest output. (d) If u experts are left, one of them is chosen with
+probability u/M or more, also after termination. So by T all experts have served all tasks with at least the probability
+p of three collections of M coupons in T arrivals. Hence E[G_T] >= 2 p, and p -> 1.
 
-Robust: The proof allows any N >= 3: E[G_T] -> N - 1, as for a single expert, but (20) gives less than 2. It also allows
+Robust: For any N >= 3, E[G_T] tends to N - 1, as for a single expert, but (20) gives less than 2. The proof also allows
 any M >= N ln N, d, beta, eta, alpha, lambda, Gamma and T1, and all T from some T on.
 
 Objection: With one sample an expert learns only a signal. But signals tell tasks apart, and these are orthonormal. At N

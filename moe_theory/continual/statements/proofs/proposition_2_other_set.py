@@ -1,20 +1,17 @@
 """Proposition 2, different sets, corrected: at t1 any two outputs are O(sigma_0) apart.
 
-Claim. For fixed M and |w_n| = O(sigma_0), |h_m - h_m'| = O(sigma_0) at t1. Proof. (a) Let z be the features' sum and
-h_m = theta_m'z. A step (9) of cost c = |dw| + alpha M f/t changes S = sum |theta_m|^2 by -2 eta c pi sum_m pi_m
-(h_{m_t} - h_m) + eta^2 c^2 pi^2 |z|^2 (..). The chosen expert trails others by at most lambda. So with |z| <= Z this
-change is at most eta c lambda/2 + eta^2 c^2 Z^2/8.
+Let M be fixed and |w_n| = O(sigma_0). Proof. (a) Let z be the features' sum and h_m = theta_m'z. A step (9) of cost c =
+|dw| + alpha M f/t changes S = sum |theta_m|^2 by -2 eta c pi sum_m pi_m (h_{m_t} - h_m) + eta^2 c^2 pi^2 |z|^2 (..).
+The chosen expert trails others by at most lambda. So with |z| <= Z this is at most eta c lambda/2 + eta^2 c^2 Z^2/8.
 
-(b) By Pythagoras |w_t|^2 = |w_{t-1}|^2 - |P w_{t-1}|^2 + |P w_n|^2. So over t rounds sum |dw|^2 <= 4 t W^2, where W is
-the longest ground truth, however tasks are routed. (c) So S <= eta t lambda W + eta lambda alpha M (1 + ln t)/2 + eta^2
-t Z^2 W^2 + (eta alpha M Z)^2/2. At t1 eta t <= 2 M sigma_0^-.25, and each term is O(sigma_0^2). (d) So |h_m - h_m'| <=
-2 sqrt(S) Z = O(sigma_0).
-
-This bound is o(sigma_0^.75), below the printed Theta(sigma_0^.75) for every distribution and any constants.
+(b) By Pythagoras |w_t|^2 = |w_{t-1}|^2 - |P w_{t-1}|^2 + |P w_n|^2. Let W be the longest ground truth. So over t rounds
+sum |dw|^2 <= 4 t W^2 for any routing. (c) So S <= eta t lambda W + eta lambda alpha M (1 + ln t)/2 + eta^2 t Z^2 W^2 +
+(eta alpha M Z)^2/2. At t1 eta t <= 2 M sigma_0^-.25, and each term is O(sigma_0^2). (d) So |h_m - h_m'| <= 2 sqrt(S) Z
+= O(sigma_0) = o(sigma_0^.75).
 
 Robust: The proof allows any sets, routes, signals, s and beta, M above or below N, and alpha and eta below their
-orders. Once outputs are below 1, pi is 1/M up to a factor e^2. Then S does not depend on M, up to ln M. W = O(sigma_0),
-as w_n is N(0, sigma_0^2) in the paper's proof of Lemma 5. Z = O(1) is the paper's |X|_inf = O(1). Gaussian noise of
+orders. Once outputs are below 1, pi is 1/M up to a factor e^2. Then S does not depend on M, up to ln M. In the paper's
+proof of Lemma 5, w_n is N(0, sigma_0^2), so W = O(sigma_0). Z = O(1) is the paper's |X|_inf = O(1). Gaussian noise of
 constant level adds a factor ln(1/sigma_0), which changes neither conclusion.
 """
 

@@ -1,17 +1,17 @@
 """Lemma 3, corrected: a repeat multiplies the expected squared error by (d - s)/(d - 1).
 
-Claim. Let task n arrive at an expert that had it last. For its error e = w - w_n, the repeat gives E|(I - P) e|^2 = (d
-- s)/(d - 1) |e|^2.
+Claim. Let task n arrive at an expert that had it last. For the expert's error e = w - w_n, the repeat gives E|(I - P)
+e|^2 = (d - s)/(d - 1) |e|^2.
 
 Proof. (a) By (5) y = X'w after the earlier arrival, so e is orthogonal to v_n. (b) On the repeat e becomes (I - P) e,
 where P projects on the span of v_n and s - 1 Gaussian columns. (c) Let u be along v_n. The complement of u has
 dimension D = d - 1. The s - 1 Gaussian columns, projected there, leave p = d - s directions, on which I - P projects.
 (d) The columns' distribution does not change if the D coordinates are permuted or change sign. So E[I - P] commutes
-with all these, and on the complement is a multiple of I: p/D by its trace. (e) As e is orthogonal to v_n, E|(I - P)
-e|^2 = e'E[I - P]e.
+with all these changes. On the complement it is therefore a multiple of I, which is p/D by its trace. (e) As e is
+orthogonal to v_n, E|(I - P) e|^2 = e'E[I - P]e.
 
 Robust: The proof allows any beta, sigma_t > 0, w_n and direction of the signal. At s = 1 the factor is 1, no model
-moves, and Lemma 3 holds. With M > 1 routes must not see noise, because a gate that sees it may prefer some columns.
+moves, and Lemma 3 holds. With M > 1 routes must not depend on noise, because then a gate may prefer some columns.
 """
 
 import sys

@@ -1,18 +1,16 @@
 """Counterexample to Lemma 16, Eq. (42): after L arrivals the error is |w|^2/2, not |w|^2/2^L.
 
-Claim. One task has its signal at 45 degrees to its ground truth. After L arrivals the squared error is |w|^2/2 for
-every L. (42) has distance 0 in its sum and gives r^L |w|^2 = |w|^2/2^L.
+Proof. Let one task have d = 2, s = 1, w = (1, 1) and v = (1, 0), at an angle of 45 degrees. So r = 1/2. Every arrival
+shows only the first coordinate. So after any number L >= 1 of arrivals an expert is (1, 0), and its squared error is 1
+= |w|^2/2. With all distances 0, (42) gives r^L |w|^2.
 
-Proof. Let d = 2, s = 1, w = (1, 1), v = (1, 0), any beta. So r = 1/2. Every arrival shows only the first coordinate. So
-an expert is (1, 0) after any number L = 1, 2, 3, ... of arrivals.
-
-General d and s. A first arrival leaves the part across v, of which a random subspace of s - 1 of d - 1 dimensions is
+General d and s. A first arrival leaves the part across v, except in the random s - 1 of its d - 1 dimensions that are
 learned. Each later arrival leaves (d - s)/(d - 1) of the rest. With a signal of random direction the first error is on
 average (d - 1)/d (d - s)/(d - 1) = r. After L arrivals the error is r ((d - s)/(d - 1))^(L - 1) |w|^2, not r^L |w|^2.
 
 Robust: The proof allows any s < d, beta, sigma_t > 0, M and angle of signal and ground truth. If s >= 2, routes must
-not see the noise. From the first to the second arrival the error falls by the factor (d - s)/(d - 1), or is 0, but in
-(42) the factor is r. For N >= 2 and given tasks and routes, the same holds for an expert that has served one task only.
+not depend on the noise. From the first to the second arrival the error falls by the factor (d - s)/(d - 1), or is 0,
+but in (42) the factor is r. For N >= 2 and given routes, the same holds for an expert that has served one task only.
 
 Objection: (42) treats samples as Gaussian, and (d - s)/(d - 1) is near r. But (42) is an equality, and Definition 1 has
 the signal among the samples. With all s samples Gaussian (42) holds along routes that do not depend on them. The claim

@@ -1,20 +1,20 @@
 """Counterexample to Lemma 12: a specialist's gradient is Theta(sigma_0), not 0 or O(sigma_0^1.5).
 
-Claim. In round 2 the gradient at a specialist of the task is of size sigma_0 pi (1 - pi), pi >= 1/M, with a probability
-that does not depend on sigma_0. Divided by sigma_0 it tends to (1 - 1/M)/M. Setting. v_n = e_n orthonormal, w_n =
-sigma_0 e_n, s = 1, beta = 1, no spread inside clusters. Proof. (a) Gates start at 0. So round 1, with n = n_1 and cost
-C > 0, adds eta C e_n/M^2 to the gates of the M - 1 experts not chosen and lowers the chosen one's gate. (b) By (11) all
-M - 1 are in M_n, as their largest theta'v_j is at j = n, although they have not learned the task. (c) With probability
-1/N the task comes again, or a task of its cluster with probability 1/K. As their outputs are larger, one of the M - 1
-experts is chosen with probability (M - 1)/M or more, and moves by sigma_0. (d) The gradient at gate m is pi sigma_0
-(1[m = m_2] - pi_m) e_n.
+Claim. In round 2 the gradient at a specialist of the task is of size sigma_0 pi (1 - pi) with pi >= 1/M, with a
+probability that does not depend on sigma_0. Divided by sigma_0 it tends to (1 - 1/M)/M. Let v_n = e_n be orthonormal,
+w_n = sigma_0 e_n, s = 1, beta = 1, without spread inside clusters. Proof. (a) Gates start at 0. So round 1, with n =
+n_1 and cost C > 0, adds eta C e_n/M^2 to the gates of the M - 1 experts not chosen and lowers the chosen one's gate.
+(b) By (11) all M - 1 are in M_n, because their largest theta'v_j is at j = n, but they have not learned the task. (c)
+With probability 1/N the task comes again, or a task of its cluster with probability 1/K. Their outputs are larger, so
+one of the M - 1 experts is chosen with probability (M - 1)/M or more, and moves by sigma_0. (d) The gradient at gate m
+is pi sigma_0 (1[m = m_2] - pi_m) e_n.
 
 Robust: The proof allows any N, K, M, d, eta, alpha, lambda and Gamma. A spread of sigma_0^1.5 inside clusters changes
 the move by as much. In later rounds, with s > 1 and noise, a task moves its expert unless the model already equals the
 ground truth. If ground truths are not along the signals, no model ever does (Lemma 16, first sentence).
 
-Objection: The lemma is meant for t > T1, when experts have learned, but it is stated for any round. After T1 the script
-finds, for s = 2, a median gradient of such arrivals that is a fixed share of sigma_0.
+Objection: The lemma is meant for t > T1, when experts have learned, but it is stated for any round. For s = 2 and after
+T1 the script finds a median gradient of such arrivals that is a fixed share of sigma_0.
 """
 
 import sys

@@ -1,17 +1,18 @@
 """The expected error after one step has a closed form if one of the s samples is the task's signal.
 
-Setting. M = 1, or the choice of the expert does not depend on the round's samples, and sigma_t > 0 if s >= 2.
+Let M = 1, or let the choice of the expert not depend on the round's samples. Let sigma_t > 0 if s >= 2.
 
 Proof. (a) P projects on the span of the signal's direction u and s - 1 Gaussian samples. Their parts across u are
-isotropic in d - 1 dimensions. (b) So the mean of Q = I - P commutes with all rotations across u. It is a multiple of Pi
-= I - u u' with trace d - s: E Q = c Pi, c = (d - s)/(d - 1). (c) By (5) w_t - w_i = Q (w_{t-1} - w_i) + P (w_n - w_i),
-two orthogonal parts, with |P b|^2 = |b|^2 - |Q b|^2. (d) So given w_{t-1}, E|w_t - w_i|^2 = c |Pi (w_{t-1} - w_i)|^2 +
-|w_n - w_i|^2 - c |Pi (w_n - w_i)|^2. (e) Let n = i be the expert's last task. Then the second and third terms are 0,
-and w_{t-1} - w_n is orthogonal to u, because that arrival has shown u. So E|w_t - w_n|^2 = c |w_{t-1} - w_n|^2. The
-program takes the axes across u, s - 1 at a time. Their projectors have the mean of random projectors.
+isotropic in d - 1 dimensions. (b) So the mean of Q = I - P commutes with all rotations across u. So E Q is a multiple
+of Pi = I - u u' with trace d - s, and E Q = c Pi with c = (d - s)/(d - 1). (c) By (5) w_t - w_i = Q (w_{t-1} - w_i) + P
+(w_n - w_i). The parts are orthogonal, and |P b|^2 = |b|^2 - |Q b|^2. (d) So given w_{t-1}, E|w_t - w_i|^2 = c |Pi
+(w_{t-1} - w_i)|^2 + |w_n - w_i|^2 - c |Pi (w_n - w_i)|^2. (e) Let n = i be the expert's last task. Then the second and
+third terms are 0, and w_{t-1} - w_n is orthogonal to u, because that arrival has shown u. So E|w_t - w_n|^2 = c
+|w_{t-1} - w_n|^2. The program takes axes across u, s - 1 at a time. Their projectors have the mean of random
+projectors.
 
-Robust: The proof allows any beta, signal, ground truths and models. A gate that sees the noise may prefer some samples
-to others. Along Algorithm 1's routes the claim continual.lemma-16.step finds no difference beyond its margin.
+Robust: The proof allows any beta, signal, ground truths and models. A gate that depends on the noise may prefer some
+samples to others. Along Algorithm 1's routes the claim continual.lemma-16.step finds no difference beyond its margin.
 """
 
 import sys

@@ -1,13 +1,13 @@
 """A single expert's E[G_T] is an independent task's error minus 2/T times a sum of covariances.
 
 Claim. E[G_T] = g_T - (2/T) sum_tau tr C_{T,tau}, where g_T is an independent task's error and C_{T,tau} = Cov(w_T,
-w_{n_tau}). Setting. M = 1, w_0 = 0, sigma_t > 0 if s >= 2. Proof. (a) In |w_T|^2 + |w_{n_tau}|^2 - 2 <w_T, w_{n_tau}>
+w_{n_tau}). Let M = 1, w_0 = 0, and sigma_t > 0 if s >= 2. Proof. (a) In |w_T|^2 + |w_{n_tau}|^2 - 2 <w_T, w_{n_tau}>
 the last mean is 2 <E w_T, E w_n> + 2 tr C_{T,tau}. Without C the sum is g_T. (b) By (5) w_t = Q w_{t-1} + P w_n, and Q
-and n are independent of the past. So C_{t,tau} = S C_{t-1,tau} for t > tau, S = E[Q] = (d - s)/(d - 1) (I - E[u u']).
-Here Q leaves d - s random dimensions of the d - 1 across the signal's direction u. (c) If all samples are Gaussian S =
-r I, tr C_{tau,tau} = (1 - r) Delta/2, g_T = r^T W + (1 - r^T) Delta. The sum over tau of r^(T - tau) is (1 - r^T)/(1 -
-r): E[G_T] = r^T W + (1 - r^T) (1 - 1/T) Delta. The program takes all tasks. Its four lines at 45 degrees have the
-needed moments of a random line.
+and n are independent of the past. So C_{t,tau} = S C_{t-1,tau} for t > tau with S = E[Q] = (d - s)/(d - 1) (I - E[u
+u']). Here Q leaves d - s random dimensions of the d - 1 across the signal's direction u. (c) If all samples are
+Gaussian, S = r I, tr C_{tau,tau} = (1 - r) Delta/2, g_T = r^T W + (1 - r^T) Delta. The sum over tau of r^(T - tau) is
+(1 - r^T)/(1 - r), so E[G_T] = r^T W + (1 - r^T) (1 - 1/T) Delta. The program takes all tasks. Its four lines at 45
+degrees have the needed moments of a random line.
 """
 
 import sys

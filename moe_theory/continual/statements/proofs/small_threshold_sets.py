@@ -1,22 +1,22 @@
 """Counterexample to Proposition 1 (sets) and Lemma 13: a set changes at T1 + 1 with probability 1/4.
 
-With opposite tasks and Gamma = sigma_0^2, round T1 + 1 changes a set and the order in (33) with probability 1/4.
-Setting. w_n = +-sigma_0 e, v_n = +-e, beta = 1, s = 1, eta = sigma_0^.5. Proof. (a) As |dw| v = dw, at pi = 1/M the
-locality loss's steps (9) sum to theta_m'e = -(eta/M) (w_m - mean w)'e, with w_m m's last ground truth. (b) All
-|theta_m'e| <= B = O(eta sigma_0/M). So a step is off by at most 6 eta sigma_0 B/M. The auxiliary loss adds 2 eta alpha
-(1 + ln T1). Together they are o(eta sigma_0). (c) Rule (1) is uniform up to M B/lambda -> 0. At T1 the w_m are
-independent, + or -, up to o(1). By (11) m is in M_+ if w_m is -. (d) At T1 + 1 only experts with the chosen one's
-ground truth get flags (line 7), as other outputs are 2 eta sigma_0/M > Gamma away. So gates are not fixed. If an expert
-then gets the other task, and another expert shares its ground truth, its gate changes sign.
+The order in (33) changes too. Let w_n = +-sigma_0 e, v_n = +-e, beta = 1, s = 1, eta = sigma_0^.5 and Gamma =
+sigma_0^2. Proof. (a) Because |dw| v = dw, at pi = 1/M the locality loss's steps (9) sum to theta_m'e = -(eta/M) (w_m -
+mean w)'e, where w_m is the last ground truth of m. (b) All |theta_m'e| <= B = O(eta sigma_0/M). So a step is off by at
+most 6 eta sigma_0 B/M. The auxiliary loss adds 2 eta alpha (1 + ln T1). Together they are o(eta sigma_0). (c) Rule (1)
+is uniform up to M B/lambda -> 0. Up to o(1) the w_m at T1 are independent, + or -. By (11) m is in M_+ if w_m is -. (d)
+At T1 + 1 only experts with the chosen expert's ground truth get flags (line 7), because all other outputs are 2 eta
+sigma_0/M > Gamma away. So gates are not fixed. If an expert then gets the other task, its gate changes sign if another
+expert shares its ground truth.
 
-Robust: The proof allows any M >= 3, d, Gamma = o(eta sigma_0) and constant in lambda. The probability, 1/4 at M = 3,
-tends to 1/2 as M grows, and is for one round of many. Tasks of a cluster may differ by o(sigma_0^1.5).
+Robust: The proof allows any M >= 3, d, Gamma = o(eta sigma_0) and constant in lambda. The probability is 1/4 at M = 3
+and tends to 1/2 as M grows. It is for one round of many. Tasks of a cluster may differ by o(sigma_0^1.5).
 
 Objection: Gamma was meant to be as large as its bound. With Gamma = Theta(sigma_0^1.25) all outputs are within Gamma at
 T1 + 1, and both statements hold (the amendment), but O() requires less. Nor is alpha too small. Lemma 5's proof has
-alpha M/T1 >= sigma_0 and E.1 a leading auxiliary loss, but neither is a hypothesis, and here Gamma alone decides.
+alpha M/T1 >= sigma_0, and E.1 has a leading auxiliary loss. But neither is a hypothesis, and only Gamma matters here.
 
-Caveat: alpha log(1/sigma_0) = o(sigma_0), as O(sigma_0^.5) allows.
+Caveat: alpha log(1/sigma_0) = o(sigma_0), which alpha = O(sigma_0^.5) allows.
 """
 
 import sys

@@ -1,20 +1,20 @@
 """Counterexample to Lemma 1: at two strengths, outputs are sigma_0/6 or more apart, not O(sigma_0^1.5).
 
-Claim. With probability 1/2 the outputs for two arrivals of one signal are at least eta alpha M/18 = sigma_0/6 apart. No
-multiple of sigma_0^1.5 bounds this as sigma_0 falls. Setting. s = 1, so that the signal is the only sample. M = 3, N =
-2, orthonormal signals, w_n = sigma_0 v_n, eta = alpha = sigma_0^.5, and beta uniform on {1/2, 1}.
+Let s = 1, so that the signal is the only sample. Let M = 3, N = 2, w_n = sigma_0 v_n for orthonormal signals v_n, eta =
+alpha = sigma_0^.5, and beta be uniform on {1/2, 1}.
 
 Proof. (a) An output is a gate times beta v. (b) In round 1 the chosen expert learns its task, moves by sigma_0 and has
 all tasks so far. Its gate becomes -eta (sigma_0 + alpha M)(1/3)(2/3) beta_1 v_{n_1}. (c) Two arrivals of that signal
 have strengths 1 and 1/2 with probability 1/2. The outputs for them at this expert are then eta (sigma_0 + alpha M)
-beta_1/9 apart. For M < N let each task have a twin, with ground truth and signal sigma_0^2 away.
+beta_1/9 apart, which is at least eta alpha M/18 = sigma_0/6. For M < N let each task have a twin, whose ground truth
+and signal are sigma_0^2 away.
 
 Robust: The proof allows any lambda, Gamma, lengths of ground truths, noise of further samples, and distribution of beta
-with two values in (0, C]. Here alpha and eta have the exact order sigma_0^.5, the largest that Algorithm 1 allows.
+with two values in (0, C].
 
 Objection: Both matrices are meant to carry one beta, as in the proof. But the sentence is about any two matrices with
 one signal, and by Definition 1 two arrivals draw their strengths independently. With one beta the lemma holds for noise
-of order sigma_0.
+O(sigma_0).
 """
 
 import sys

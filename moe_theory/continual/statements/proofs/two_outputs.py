@@ -1,17 +1,15 @@
 """Counterexample to Lemma 2: a probability changes by 7/32, although the lemma allows at most 1/5000.
 
-Claim. If two equal outputs move by lambda/8, one up and one down, a probability p moves by 7/32. A small lambda makes
-the choice sharp, but the printed factor lambda M^2 falls with it.
-
 Proof. Take two experts, lambda = 1/50, outputs h = (0, 0) and then h^ = (lambda/8, -lambda/8). (a) At h each expert is
 chosen with probability 1/2. (b) At h^ the second is chosen if r_2 exceeds r_1 by more than lambda/4. In the square of
-side lambda this is a triangle with two sides of 3/4 lambda, a share (3/4)^2/2 = 9/32. So p moves by 7/32. (c) The
-largest difference of outputs is lambda/8 = 1/400, and lambda M^2/400 = 1/5000.
+side lambda this is a triangle with two sides of 3/4 lambda. Its share is (3/4)^2/2 = 9/32. So a probability moves by
+7/32. (c) The largest difference of outputs is lambda/8 = 1/400, and lambda M^2/400 = 1/5000.
 
 Robust: Any lambda below 7^.5/4 will do, because then 7/32 > lambda^2/2. With M experts and all others lower by more
-than lambda, any lambda below 7^.5/(2 M) will do, like Algorithm 1's for fixed M and small sigma_0.
+than lambda, any lambda below 7^.5/(2 M) will do. Algorithm 1 has such a lambda for fixed M and small sigma_0.
 
-Objection: The constant is a slip: the last step has lambda for 1/lambda. With M^2/lambda or 2/lambda the bound holds.
+Objection: The constant is a slip, because the last step has lambda in place of 1/lambda. With M^2/lambda or 2/lambda it
+holds.
 """
 
 import sys

@@ -1,13 +1,13 @@
 """Counterexample to Lemma 16, first sentence: an arrival after T1 lowers its own error.
 
 Claim. In round i = T1 + 1 the squared error falls with probability 1: |w_i - w_n|^2 < |w_T1 - w_n|^2. The lemma, with t
-= i, says that they are equal. Setting. w_n = sigma_0 (v_n + e_0), all signals orthogonal to e_0, M > N, 2 <= s < d,
-sigma_t > 0. Proof. (a) Only the Gaussian samples show a ground truth's part along e_0. After any given sequence of
-tasks an expert's model is a rational function of the Gaussian samples that it has received. (b) If all of these are
-orthogonal to e_0, the model has no part along e_0 and is no ground truth. So it is a ground truth only with probability
-0, for each of the finitely many sequences and any router. (c) In round i a Gaussian sample g of task n has g'(w_n - w)
-= 0 for the model w of any of the M experts only with probability 0. So m_i moves, although its choice depends on g, and
-the move is orthogonal to the error that is left.
+= i, says that they are equal. Let w_n = sigma_0 (v_n + e_0), signals be orthogonal to e_0, M > N, 2 <= s < d and
+sigma_t > 0. Proof. (a) Only the Gaussian samples have a part along e_0. After any given sequence of tasks an expert's
+model is a rational function of the Gaussian samples that it has received. (b) If all of these are orthogonal to e_0,
+the model has no part along e_0 and is no ground truth. So it is a ground truth only with probability 0, for each of the
+finitely many sequences and any router. (c) In round i a Gaussian sample g of task n has g'(w_n - w) = 0 for the model w
+of any of the M experts only with probability 0. So m_i moves, although its choice depends on g, and the move is
+orthogonal to the error that is left.
 
 Robust: The proof allows any N, M, d, s >= 2, sigma_t > 0, beta, T1, router, gates and termination. Ground truths must
 not lie along their signals. If they do, an expert that has served two tasks also moves.

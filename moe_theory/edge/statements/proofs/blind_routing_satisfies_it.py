@@ -1,17 +1,17 @@
-"""Theorem 1, Eq. (23), and Lemma 9, first sentence, are vacuous: task-independent routing satisfies both.
+"""Theorem 1, Eq. (23), and the first sentence of Lemma 9 are vacuous: task-independent routing satisfies both.
 
 Suppose that routing ignores the features, s >= 2, sigma_t > 0, and |w_n| <= K = O(sigma_0) for all ground truths. Then
 every expected error, and every difference of errors, is at most 2 K^2 (1 + p/(s - 1)) = O(sigma_0^2), at any time. A
 task sets its server's model w to (I - P) w + P w_t, where P projects onto the samples. The two parts are orthogonal.
-The s - 1 noise columns span a uniformly random subspace, so E|P w|^2 >= ((s - 1)/p) |w|^2. So one task changes E|w|^2
-to at most (1 - (s - 1)/p) E|w|^2 + K^2. As models start at 0, E|w|^2 <= K^2 p/(s - 1) at all times. The printed Lemma 9
-has no expectation. By Markov it holds up to a factor k with probability 1 - 1/k.
+The s - 1 noise columns span a uniformly random subspace, so E|P w|^2 >= ((s - 1)/p) |w|^2. So after one task E|w|^2 is
+at most (1 - (s - 1)/p) E|w|^2 + K^2. Models start at 0, so E|w|^2 <= K^2 p/(s - 1) at all times. The printed Lemma 9
+has no expectation. By Markov's inequality it holds up to a factor k with probability 1 - 1/k.
 
 Robust: the proof allows any servers, delays, loads, task types, signals, M, T, beta and noise.
 
-Objection: O(sigma_0^2) may mean the error within one cluster, a version that is assessed separately and is false.
+Objection: O(sigma_0^2) may mean the error within one cluster. We assess this version separately, and it is false.
 
-Caveat: ground truths have size O(sigma_0), as in the proof of Lemma 3, there is noise, and s >= 2. At s = 1 one model
+Caveat: there is noise, s >= 2, and ground truths have size O(sigma_0), as in the proof of Lemma 3. At s = 1 one model
 can fit ground truths +-sigma_0 along the bisector of two signals at an angle a. This model has the length sigma_0
 cot(a/2) across the bisector, which is of order 1 at a = sigma_0.
 """

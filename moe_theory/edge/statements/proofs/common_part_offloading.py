@@ -4,16 +4,17 @@ The figure's text says that the error grows under offloading. But any routing le
 1, v_1 = e_1, v_2 = e_2, w_1 = (3, 2) sigma_0 and w_2 = (2, 3) sigma_0. They have the size of sigma_0, and differ by
 sigma_0 in each entry, as Assumption 1 requires. Their common part is K = 2 sigma_0 in each entry.
 
-A task sets one entry of its server's model to 3 sigma_0. A server that has served one task type is K away from its
-ground truth. A server that has served both is sigma_0 away from each. So the first task leaves an error of K^2. Under
-task-independent routing every server serves both types in the end, and then the error is sigma_0^2, a quarter.
+A task sets one entry of its server's model to 3 sigma_0. A server that has served one task type is K away from this
+type's ground truth. A server that has served both types is sigma_0 away from each ground truth. So the first task
+leaves an error of K^2. Under task-independent routing every server serves both types in the end, and then the error is
+sigma_0^2.
 
 Robust: the argument works for any M, delays and strategy, and any K above sigma_0. In general, with isotropic samples,
 a server with L tasks has the error r^L W + (1 - r^L)(1 - 1/L) Delta, where W is the mean of |w_n|^2. This error starts
-at r W and tends to Delta, which is lower if W is above Delta/r. If W is at most Delta, the error grows with L.
+at r W and tends to Delta. So it falls if W is above Delta/r. If W is at most Delta, the error grows with L.
 
-Objection: the ground truths have mean 0, as in our runs of Fig. 3. But the paper only says how far apart they are, and
-how much they vary.
+Objection: the ground truths should have mean 0, as in our runs of Fig. 3. But the paper only says how far apart they
+are and how much they vary.
 """
 
 import sys

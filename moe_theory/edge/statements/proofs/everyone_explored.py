@@ -1,17 +1,16 @@
 """Appendix C, after Lemma 8: every expert serves eta^-1 sigma_0^-0.5 tasks by T_1, with probability 1 - delta.
 
-Let X = eta^-1 sigma_0^-0.5, K = ln(M/delta), T_1 = d_u + ceil(X M K) and M >= d_u. Suppose that each idle server is
-chosen with probability at least 1/(2M), whatever happened before.
+Let X = eta^-1 sigma_0^-0.5, K = ln(M/delta), T_1 = d_u + ceil(X M K) and M >= d_u. Whatever happened before, let each
+idle server be chosen with probability at least 1/(2M).
 
 A server with fewer than X tasks was busy in at most X d_u <= X M rounds, so it was idle for at least n = X M (K - 1)
 rounds. It has fewer than X tasks at T_1 with probability at most P(Bin(n, 1/(2M)) < X). By Chernoff's bound at e^-1
 this is at most exp(X - (1 - 1/e) X (K - 1)/2). As 1 - 1/e > 0.63, it is at most exp(-X (0.315 K - 1.315)). The sum over
-M servers is below delta = M e^-K if X (0.315 K - 1.315) >= K. This holds for K >= 8 and X >= 7, and both tend to
-infinity.
+M servers is below delta = M e^-K if X (0.315 K - 1.315) >= K. This holds for K >= 8 and X >= 7. Both tend to infinity.
 
 Caveat: we assume, and do not show, that each idle server is chosen with probability at least 1/(2M). This is true if r
-is wide compared with the gates. The paper says, without a proof, that a server is visited with a higher probability
-than under uniform routing. M >= d_u is a condition of Proposition 1.
+is wide compared with the gates. Without a proof the paper says that a server is visited with a higher probability than
+under uniform routing. M >= d_u is a condition of Proposition 1.
 """
 
 import sys

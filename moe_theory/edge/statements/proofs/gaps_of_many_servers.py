@@ -5,17 +5,17 @@ o(sigma_0^-0.5). So all probabilities are between e^(-2H)/M and e^(2H)/M. For H 
 (e^(2H) - e^(-2H))/M <= 5H/M. All gaps are O(sigma_0^0.5 ln(M/delta)/M).
 
 Let M >= c N M_th ln(1/delta) and N >= 2. Then ln(M/delta)/M <= ln(M)/M + 1/(c N M_th). Both terms tend to 0 with delta,
-because M_th is at least (d_u (1 - 1/N)/N)^0.5 Phi^-1(1 - delta), which is unbounded. For delta = e^-k and k >= 4 this
-quantile is above k^0.5, by P(g > x) >= e^(-x^2/2) (2 pi)^-0.5 x/(1 + x^2). So all gaps divided by sigma_0^0.5 tend to
-0, up to T_1 and one round later.
+because M_th is at least (d_u (1 - 1/N)/N)^0.5 Phi^-1(1 - delta), which is unbounded. If delta = e^-k and k >= 4, this
+quantile is above k^0.5, because P(g > x) >= e^(-x^2/2) (2 pi)^-0.5 x/(1 + x^2). So all gaps divided by sigma_0^0.5 tend
+to 0, up to T_1 and one round later.
 
 Robust: the proof allows any delays, chosen servers, r, signals, ground truths, N, d_u and c. It uses no sets (15).
 
 Objection: M may stay fixed while sigma_0 falls. But Proposition 1, which gives convergence, has delta = o(1), and M
-grows as delta falls. At a fixed M the gaps are O(sigma_0^0.5 ln(M/delta)), attained if servers differ in speed and r is
-wide, as for Lemma 8.
+grows as delta falls. At a fixed M the gaps are O(sigma_0^0.5 ln(M/delta)). They attain this order if servers differ in
+speed and r is wide, as for Lemma 8.
 
-Caveat: the assumptions of Lemma 4 hold, namely updates as for |w_n| = O(sigma_0), and bounded columns.
+Caveat: as for Lemma 4, updates are of the size for |w_n| = O(sigma_0), and columns are bounded.
 """
 
 import sys

@@ -3,14 +3,14 @@
 Let p >= 3, u = v_t/|v_t|, D = p - 1, and s = 1 or sigma_t > 0. Across u, the noise columns span a uniformly random
 subspace of dimension s - 1. So S = I - P_t is a random projector of rank q = p - s in the D dimensions across u.
 
-By symmetry E S = (q/D) I there, and E[S A S] = k1 A + k2 tr(A) I for symmetric A. The trace gives k1 + k2 D = q/D. For
-A = e_1 e_1' the entry (1, 1) is S_11^2, where S_11 has the distribution Beta(q/2, (D - q)/2) of a squared projected
+By symmetry E S = (q/D) I across u, and E[S A S] = k1 A + k2 tr(A) I for symmetric A. The trace gives k1 + k2 D = q/D.
+For A = e_1 e_1' the entry (1, 1) is S_11^2, where S_11 has the distribution Beta(q/2, (D - q)/2) of a squared projected
 length. So k1 + k2 = q (q + 2)/(D (D + 2)). So k2 = q (D - q)/(D (D - 1)(D + 2)) and k1 = q (D q + D - 2)/(D (D - 1)(D +
 2)).
 
 Let e = w - w_t before a task and e+ = S e after it. With Pi = I - u u', E e+ e+' = k1 Pi E[e e'] Pi + k2 tr(Pi E[e e'])
-Pi. Task-independent offloading gives each server independent tasks. So, given the loads, G_T is exactly the mean over
-single experts, once all T tasks are done.
+Pi. Task-independent offloading gives each server independent tasks. So given the loads, G_T is exactly the mean over
+single experts after all T tasks are done.
 """
 
 import sys

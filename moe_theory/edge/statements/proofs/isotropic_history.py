@@ -7,7 +7,8 @@ As in the paper's proof, a task counts as learned when it arrives. For a task i 
 model minus w_i after l of its tasks. Then e_l = (I - P) e_{l-1} + P (w_l - w_i), a sum of two orthogonal parts. So
 E|e_l|^2 = r E|e_{l-1}|^2 + (1 - r) |w_l - w_i|^2 with r = 1 - s/p. As |e_0| = |w_i|, induction gives (34).
 
-Caveat: routing ignores the features. Algorithm 1 uses them, through outputs that are small against r in the limit.
+Caveat: routing ignores the features. Algorithm 1 uses features, but only through outputs that are small relative to r
+in the limit.
 """
 
 import sys

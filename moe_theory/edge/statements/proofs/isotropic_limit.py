@@ -5,9 +5,9 @@ redrawn, then E P_t = (s/p) I. As for (34), a task w_i at a server with L tasks 
 r) r^{L - l} |w_l - w_i|^2 with r = 1 - s/p.
 
 Task types are independent, so E|w_l - w_i|^2 = Delta, except for l = i, where it is 0. The sum over a server's tasks is
-L r^L W + (L - 1) (1 - r^L) Delta. Over all servers, K of which are in use, T E[G_T] = sum_m L_m r^{L_m} (W - Delta) + T
-Delta - sum_m (1 - r^{L_m}) Delta. Here L r^L <= r + ... + r^L <= r/(1 - r) = (p - s)/s <= p/s, and K <= M. So E[G_T] is
-within M (p |W - Delta| + Delta) / T of Delta, for any loads.
+L r^L W + (L - 1) (1 - r^L) Delta. Let K servers be in use. Over all servers T E[G_T] = sum_m L_m r^{L_m} (W - Delta) +
+T Delta - sum_m (1 - r^{L_m}) Delta. Here L r^L <= r + ... + r^L <= r/(1 - r) = (p - s)/s <= p/s, and K <= M. So E[G_T]
+is within M (p |W - Delta| + Delta) / T of Delta, for any loads.
 """
 
 import sys

@@ -4,8 +4,8 @@ Let X have full column rank, as with one column, or with noise and s <= p. Let w
 w0 + X (X'X)^-1 (y - X'w0). Then X'w* = X'w0 + y - X'w0 = y, so w* fits the task.
 
 Any other model that fits is w* + z with X'z = 0, and w* - w0 = X a for some a. So |w - w0|^2 = |w* - w0|^2 + |z|^2 + 2
-z'X a, and z'X = 0. Hence w* is nearer to w0 than any other model that fits. By the update (10) only the server of a
-task learns it, so no other model changes in a round in which one task ends.
+z'X a, and z'X = 0. Hence w* is nearer to w0 than any other model that fits. By (10) only the server of a task learns
+it. So if one task ends in a round, no other model changes.
 
 Caveat: X'X is invertible, and one task ends per round. If two servers end in the same round, (9) for one contradicts
 (10) for the other. If (10) means "not by this task", it also holds there.

@@ -8,8 +8,8 @@ Sizes. Suppose |dw| <= A sigma_0. As pi (1 - pi) <= 1/4, the step of k has size 
 Suppose that outputs are at most B in size, so pi <= e^(2B)/M. Then any other step is at most eta A C |v|^2 e^(4B)
 sigma_0/M^2, which is O(sigma_0/M).
 
-Caveat: for the sizes, model updates are O(sigma_0), as for |w_n| = O(sigma_0) with fixed signals, and outputs are
-bounded. The paper's proof has |dw| = sigma_0, and by Lemma 4 outputs are o(1).
+Caveat: for the sizes we assume bounded outputs and model updates of O(sigma_0), as for |w_n| = O(sigma_0) with fixed
+signals. The paper's proof has |dw| = sigma_0, and by Lemma 4 outputs are o(1).
 """
 
 import sys

@@ -3,15 +3,15 @@
 Suppose that the changes of a server's model up to T_1 add up to at most A sigma_0 for each of its tasks, plus D.
 Suppose that the sum of a task's columns has entries of at most B and absolute sum p B = K.
 
-A gate step is eta |dw| pi_{m_t} (1[m = m_t] - pi_m) sum_i X_i, in each entry at most eta |dw| B pi_{m_t}. While
-|theta|_inf <= 1/(2K), outputs are at most 1/2 in size, and pi_{m_t} <= e/M < 3/M. Then |theta|_inf <= 3 B eta (A
+A gate step is eta |dw| pi_{m_t} (1[m = m_t] - pi_m) sum_i X_i. Each of its entries is at most eta |dw| B pi_{m_t}.
+While |theta|_inf <= 1/(2K), outputs are at most 1/2 in size, and pi_{m_t} <= e/M < 3/M. Then |theta|_inf <= 3 B eta (A
 sigma_0 t/M + D). At T_1 = d_u + ceil(M ln(M/delta)/(eta sigma_0^0.5)) this is at most 3 A B (sigma_0^0.5 ln(M/delta) +
 (d_u + 1) eta sigma_0/M) + 3 B D eta. For small sigma_0 this is below 1/(2K) if ln(M/delta) = o(sigma_0^-0.5) and D eta
 = O(sigma_0^0.5). So the bound 1/(2K) lasts up to T_1, and |theta|_inf = O(sigma_0^0.5 ln(M/delta)).
 
 Caveat: model updates are O(sigma_0), eta = O(1), and ln(M/delta) = o(sigma_0^-0.5). The paper's proof has |dw| =
 sigma_0, with D = 0. Ground truths may have a part of order 1, which Assumption 1 allows. Then D = O(1) is enough, with
-eta = O(sigma_0^0.5). Columns are bounded, not Gaussian. With noise the result holds up to a further logarithm.
+eta = O(sigma_0^0.5). Columns are bounded. With Gaussian noise the result holds up to a further logarithm.
 """
 
 import sys

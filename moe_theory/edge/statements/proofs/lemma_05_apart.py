@@ -4,8 +4,7 @@ Let |h_m| <= B for all M experts, with B and M fixed, and let d = h_m - h_m' > 0
 pi_m' d, because e^d - 1 - d is 0 at 0 and has the slope e^d - 1 >= 0. Also pi_m' >= e^-B/(M e^B). So |pi_m - pi_m'| >=
 (e^(-2B)/M) |h_m - h_m'|.
 
-Without a bound on the outputs, the factor is the smaller of the two probabilities: |pi_m - pi_m'| >= min(pi_m, pi_m')
-|h_m - h_m'|.
+Without a bound on the outputs, the factor is the smaller probability: |pi_m - pi_m'| >= min(pi_m, pi_m') |h_m - h_m'|.
 """
 
 import sys

@@ -2,19 +2,19 @@
 
 The text says that every expert serves sigma_0^-1 tasks, a number that grows as sigma_0 falls. Let s = 1, v_n
 orthonormal, w_n = sigma_0 v_n, eta = sigma_0^.5, r uniform on (0, sigma_0^2.5), and M > 2N. A server's model changes
-once for each task type. When all have changed, no model and no gate changes again. If r is below all differences of
-outputs, the same idle servers are chosen in every later round. Tasks of two rounds occupy at most two servers per type,
-so the others receive no more tasks.
+once for each task type. When all models have made these changes, no model and no gate changes again. If r is below all
+differences of outputs, the same idle servers are chosen in every later round. Tasks of two rounds occupy at most two
+servers per type, so the others receive no more tasks.
 
 Outputs are of order eta sigma_0/M, so pi = 1/M up to this order. By (25) and (26) an update lowers its server's output
 by beta (1 - 1/M) and raises all others by beta/M, in units of eta sigma_0. Servers without an update have higher
 outputs than servers with one. Strengths differ, so outputs differ by far more than r.
 
-Robust: the proof allows any M > 2N, eta = O(sigma_0^.5), distribution of beta and order of tasks. Delays of more rounds
-need more servers.
+Robust: the proof allows any M > 2N, eta = O(sigma_0^.5), distribution of beta and order of tasks. Longer delays need
+more servers.
 
 Objection: r should be wide. But the paper only requires r = o(1). With eta sigma_0/M = o(r) routing is even, and with s
->= 2 and noise the models keep changing. We add either condition.
+>= 2 and noise the models keep changing. We require one of these conditions.
 """
 
 import sys

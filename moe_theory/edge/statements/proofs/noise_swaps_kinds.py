@@ -1,7 +1,7 @@
 """Counterexample to Lemma 6, Eq. (27): with noise it fails with probability above 1/19 at every sigma_0.
 
 (27) has no probability, so we allow exceptions with probability o(1). Noise can exchange features of types n and n'.
-Let beta = 1, |v_n - v_n'| = 2 u, one ground truth per type, and (s - 1) sigma_t^2 = tau^2 >= 2 u^2.
+Let beta = 1, |v_n - v_n'| = 2 u and (s - 1) sigma_t^2 = tau^2 >= 2 u^2, with one ground truth per type.
 
 1. Probabilities depend on X through the sum of its columns, N(v_n, tau^2 I) for X_n and N(v_n', tau^2 I) for X_n'.
 Outputs tie with probability 0, so each expert is in a set (15).
@@ -9,12 +9,12 @@ Outputs tie with probability 0, so each expert is in a set (15).
 2. If (27) holds for a pair of sums, it fails for the exchanged pair. So (27) fails with a probability of at least half
 the overlap of the distributions of the pair and the exchanged pair.
 
-3. Along v_n - v_n' the difference of the sums is N(2u, 2 tau^2) against N(-2u, 2 tau^2). Everything else is equal. Half
-of the overlap is the probability that a standard normal variable exceeds 2^0.5 u/tau <= 1. This probability is at least
-the density at 2, e^-2 (2 pi)^-0.5 > 1/19.
+3. Along v_n - v_n' the difference of the sums is N(2u, 2 tau^2) for the pair, and N(-2u, 2 tau^2) for the exchanged
+pair. Everything else is equal. Half of the overlap is the probability that a standard normal variable exceeds 2^0.5
+u/tau <= 1. This probability is at least the density at 2, e^-2 (2 pi)^-0.5 > 1/19.
 
-Robust: the argument works for any ground truths, signals, gates, router, delays and M. With any noise that does not
-vanish, the probability has such a lower bound. If noise vanishes, the probability tends to 0.
+Robust: the argument works for any ground truths, signals, gates, router, delays and M. For any noise that does not
+vanish, the probability has such a bound. If noise vanishes, the probability tends to 0.
 
 Objection: X_n may mean the signal alone, as in Appendix A. Then the lemma holds, as our condition says. But Lemma 6 and
 Appendix C say that X_n contains the signal, and Definition 1 has noise in it.

@@ -1,21 +1,22 @@
 """Counterexample to Lemma 3, both cases: noise, or two tasks that end in one round, reverse the signs of steps.
 
 Until the first step, gates are 0 and pi = 1/M. By (24) to (26) a task of signal v adds -eta |dw| (1/M)(1 - 1/M) x'u to
-its server's output for u, and eta |dw| M^-2 x'u to every other. Here x = beta v + xi is the sum of the columns, and xi
-is normal with deviation tau = (s - 1)^0.5 sigma_t. So x'v has the sign of beta |v| + tau g with g standard normal. For
-tau >= beta |v| signs are wrong with probability at least P(g < -1) >= e^-2 (2 pi)^-0.5 > 1/19, at every sigma_0.
+its server's output for u, and eta |dw| M^-2 x'u to every other output. Here x = beta v + xi is the sum of the columns,
+and xi is normal with deviation tau = (s - 1)^0.5 sigma_t. So x'v has the sign of beta |v| + tau g, where g is standard
+normal. If tau >= beta |v|, signs are wrong with probability at least P(g < -1) >= e^-2 (2 pi)^-0.5 > 1/19, at every
+sigma_0.
 
-Without noise let s = beta = |v| = 1 and w = sigma_0 v. Own output: server 1 knows type 1, and servers 1 and 2 end tasks
-of type 1 together. Their models change by 0 and sigma_0, and server 1's output for v_1 rises by eta sigma_0/M^2 up to 1
-+ o(1). Other outputs: servers 1 and 2 end first tasks of types 1 and 2, with v_1'v_2 = 3/5. Server 2's output for v_1
-changes by (1 - 3 (M - 1)/5) eta sigma_0/M^2, a fall for M > 2.
+Without noise let s = beta = |v| = 1 and w = sigma_0 v. First case: server 1 has learned type 1, and servers 1 and 2 end
+tasks of type 1 together. Their models change by 0 and sigma_0, so server 1's output for v_1 rises by eta sigma_0/M^2 up
+to 1 + o(1). Second case: servers 1 and 2 end first tasks of types 1 and 2, and v_1'v_2 = 3/5. Server 2's output for v_1
+changes by (1 - 3 (M - 1)/5) eta sigma_0/M^2, so it falls for M > 2.
 
 Robust: the proof allows any ground truths, M, eta and distribution of beta. With less noise the probability is smaller.
 Server 1's model changes by 0 for any gates. The printed (11), which sums both updates, raises its output by more.
 
 Objection: by Section III x = O(y) means x < c_1 |y|, so -O(sigma_0) would allow any sign. But the text after Lemma 8
-says that Lemma 3 reduces one output and raises the others, and infers who gets the next task. With one task per round
-and delays uniform on one to ten, over 3/5 of all tasks end together with another.
+says that Lemma 3 reduces one output and raises the others, and infers who gets the next task. If one task arrives per
+round and delays are uniform on one to ten, over 3/5 of all tasks end together with another task.
 """
 
 import sys

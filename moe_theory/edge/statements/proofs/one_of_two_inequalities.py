@@ -1,7 +1,7 @@
 """Eq. (30), corrected: for any gates, at least one of its two inequalities holds.
 
-Let features have no noise, m in M_n, m' in M_n', and h_m(n) = <theta^(m), v_n>. By (15) h_m(n) > h_m(n') and h_m'(n') >
-h_m'(n). The sum gives (h_m(n) - h_m'(n)) + (h_m'(n') - h_m(n')) > 0.
+Let features have no noise, m be in M_n and m' in M_n', and h_m(n) = <theta^(m), v_n>. By (15) h_m(n) > h_m(n') and
+h_m'(n') > h_m'(n). The sum gives (h_m(n) - h_m'(n)) + (h_m'(n') - h_m(n')) > 0.
 
 For one task, the softmax turns differences of outputs into differences of log-probabilities, up to a factor. So log
 pi_m(n)/pi_m'(n) is beta times the first bracket, and log pi_m'(n')/pi_m(n') is beta' times the second. One bracket is

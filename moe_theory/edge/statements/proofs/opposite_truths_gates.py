@@ -3,20 +3,21 @@
 The paper claims gaps of Omega(sigma_0^0.5). Let N = 2, w = +-sigma_0 e, signals v = +-e, s = beta = 1, and c = eta
 sigma_0/M. The steps of a gate for the two types cancel, as follows.
 
-1. Let a_m be the sign of expert m's last task, 0 before the first. This expert's model is sigma_0 a_m e, so |dw| v =
-dw. With all pi = 1/M the steps (25) and (26) telescope to theta_m = -c (a_m - mean a) e, at most 2c in size.
+1. Let a_m be the sign of expert m's last task, or 0 before its first task. This expert's model is sigma_0 a_m e, so
+|dw| v = dw. If all pi are 1/M, the steps (25) and (26) sum to theta_m = -c (a_m - mean a) e, which is at most 2c in
+size.
 
 2. While |theta| <= G <= 1/4, M pi is within 1 +- 4G, and a step is off by at most 2 eta sigma_0 4G/M. For G = 4c this
 is 32 c^2. So t <= M/(16 eta sigma_0) steps are off by at most 2c, and |theta| <= 4c on every path.
 
-3. T_1 is shorter than this, as 16 eta sigma_0 T_1/M = O(sigma_0^0.5 ln(M/delta)). So all gaps are below 8G/M = 32 eta
-sigma_0/M^2. Gates add up to 0, so either both sets have members, or all gates and gaps are 0.
+3. T_1 is shorter than this, because 16 eta sigma_0 T_1/M = O(sigma_0^0.5 ln(M/delta)). So all gaps are below 8G/M = 32
+eta sigma_0/M^2. Gates add up to 0, so either both sets have members, or all gates and gaps are 0.
 
 Robust: the proof allows any delays, availability, noise r, M, eta = O(sigma_0^0.5) and chosen servers, for these two
 types. It allows any delta with ln(1/delta) = o(sigma_0^-0.5).
 
-Objection: two opposite ground truths are special, and one sample has no noise. But (17) and (28) allow both. Gaps of
-order sigma_0^1.5 are also measured with unrelated ground truths, orthogonal signals, four samples and noise.
+Objection: two opposite ground truths are special, and one sample has no noise. But (17) and (28) allow both. Our runs
+also have gaps of order sigma_0^1.5 with unrelated ground truths, orthogonal signals, four samples and noise.
 """
 
 import sys

@@ -5,14 +5,14 @@ data of every arrival span the line of w. So a server's model is always the grou
 error is 0 if its ground truth equals that of the last task, and otherwise 4. If offloading ignores types, which are +
 or - with probability 1/2, each of the L - 1 earlier tasks has mean error 2. The sum is 2 L - 2.
 
-In (22) W = 1 and, with n = n' counted, Delta = 2. It gives L r^L + 2 L (1 - r^L) = 2 L - L r^L. If p <= 3 s, this is
-above 2 L - 2 for each server, as L r^L <= r + ... + r^L < r/(1 - r) = (p - s)/s <= 2. For one server the two sides
+In (22) W = 1, and Delta = 2 if n = n' is counted. So (22) gives L r^L + 2 L (1 - r^L) = 2 L - L r^L. If p <= 3 s, this
+is above 2 L - 2 for each server, as L r^L <= r + ... + r^L < r/(1 - r) = (p - s)/s <= 2. For one server the two values
 never agree. Let r = a/b in lowest terms. Then L r^L = 2 means L a^L = 2 b^L, so b^L divides L, which is impossible for
 b >= 2. Without n = n' (22) is even larger.
 
 Robust: the proof allows any delays, beta, noise and T. If a server's last task is not done at T + d_T, L >= 2 tasks
 still have the error 2 L - 2. If p <= 3 s, as in Fig. 3, the number of servers and the loads may be any. For one server
-s and p may be any. For p > 3 s and several servers some loads may make the two sides equal.
+s and p may be any. For p > 3 s some loads of several servers may make the two values equal.
 
 Objection: two opposite ground truths are special, and for them (22) is right up to 1/T. With signals along ground
 truths in general position (22) is off by a fifth at Fig. 3's sizes, for all T.

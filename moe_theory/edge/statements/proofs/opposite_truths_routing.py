@@ -1,10 +1,10 @@
 """Counterexample to Propositions 2 (end) and 3: a task is misrouted, or changes a model, with probability 1/2.
 
-The paper says that both probabilities are o(1). Let N = 2, w = +-sigma_0 e, signals v = +-e, s = beta = 1, r uniform on
-(0, lambda), lambda = sigma_0^0.25 = o(1), and c = eta sigma_0/M.
+The paper says that both probabilities are o(1). Let N = 2, w = +-sigma_0 e, signals v = +-e, s = beta = 1, and c = eta
+sigma_0/M. Let r be uniform on (0, lambda) with lambda = sigma_0^0.25.
 
-1. As shown for (17), theta_m stays within 32 c^2 t of -c (a_m - mean a) e, where a_m is the sign of m's last task. So
-all outputs are below 4c in size up to T_1 and long after.
+1. By the proof for (17), theta_m stays within 32 c^2 t of -c (a_m - mean a) e, where a_m is the sign of m's last task.
+So all outputs are below 4c in size up to T_1 and long after.
 
 2. The router passes over the idle server with the largest r only if the two largest r are within 8c. This has
 probability at most 8 M c/lambda = 8 eta sigma_0/lambda, which tends to 0. Otherwise the task's type, + or - with
@@ -16,8 +16,8 @@ ground truths. So with probability 1/2 a model changes by sigma_0 or 2 sigma_0 w
 Robust: the proof allows any delays, idle servers, M, eta = O(sigma_0^0.5), scale lambda above eta sigma_0, and delta
 with ln(1/delta) = o(sigma_0^-0.5). The undefined T_2 of (18) may lie between T_1 and M/(16 eta sigma_0).
 
-Objection: r may be smaller than the gates. Then Proposition 3 fails because of the gates. An idle server whose last
-task was -, if there is one, has the largest output for +. So changes of sigma_0 or more are as likely as before. Such
+Objection: r may be smaller than the gates. Then Proposition 3 fails because of the gates. If there is an idle server
+whose last task was -, it has the largest output for +. So changes of sigma_0 or more are as likely as before. Such
 servers form the set (15) of +, so tasks are misrouted if none of them is idle. We also ran r at a hundredth of a gate
 step, with four samples, noise and signals in general position. There the share of misrouted tasks does not fall.
 """

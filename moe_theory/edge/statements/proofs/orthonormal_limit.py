@@ -1,14 +1,14 @@
 """Counterexample to Proposition 4, last line: at s = 1 the error tends to 5/4 |w|^2, but the paper says 4/3 |w|^2.
 
-Let s = 1. Let N < p orthonormal signals have random directions, separate from the ground truths. In the end a server in
-use has served all types, and its model is sum_k (v_k'w_k) v_k. The error of type n is |w_n|^2 plus, for each k,
-(v_k'(w_k - w_n))^2 - (v_k'w_n)^2. As E v v' = I/p, its mean over n is (N/p) Delta + (1 - N/p) W, with W the mean of
-|w_n|^2. This is not Delta unless W = Delta. For orthonormal ground truths this mean is 1 + (N - 2)/p, but Delta = 2 (1
-- 1/N).
+Let s = 1. Let N < p orthonormal signals have random directions, drawn separately from the ground truths. In the end a
+server in use has served all types, and its model is sum_k (v_k'w_k) v_k. The error of type n is |w_n|^2 plus, for each
+k, (v_k'(w_k - w_n))^2 - (v_k'w_n)^2. Because E v v' = I/p, the mean error over n is (N/p) Delta + (1 - N/p) W, where W
+is the mean of |w_n|^2. This is not Delta unless W = Delta. For orthonormal ground truths this mean is 1 + (N - 2)/p,
+but Delta = 2 (1 - 1/N).
 
 If instead signals lie along orthonormal ground truths, a task sets w to S w + w_t, with S = I - P_t. The moments of S
 (as for Proposition 4) map R = E|w|^2, a = E(w'v_k)^2 and m = E w'v_k linearly. At the fixed point an earlier task has
-the error R + 1 - 2 m, or 2.19 for Fig. 3's p = 15, s = 10, N = 10. There Delta = 1.8.
+the error R + 1 - 2 m. This is 2.19 for Fig. 3's p = 15, s = 10, N = 10. There Delta = 1.8.
 
 Robust: the proof allows any servers, delays and beta, and ground truths with W not equal to Delta, in units of sigma_0.
 

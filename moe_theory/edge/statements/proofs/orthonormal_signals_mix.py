@@ -1,12 +1,13 @@
 """Counterexample to Theorem 1, G^4 and end: the error stays (N - 1) sigma_0^2, but the gap in a cluster is 0.
 
 By Theorem 1 only the error inside a cluster remains. Here it is 0, because each cluster has one ground truth. Let w_n =
-sigma_0 v_n, v_n orthonormal, s = 1. Only tasks of type n change a model or a gate along v_n. A server's first such task
-sets its model to sigma_0 there, and later ones change nothing. The first lowers this server's output for n and raises
-all others, each in proportion to its pi. By induction all servers without a task of type n share the largest output for
-n. As r is i.i.d., each idle one of them is chosen with probability at least 1/M when n arrives. So a server misses n
-for d_u rounds with probability at most 1 - 1/(MN). In the end every model sums all types, and every error is (N - 1)
-sigma_0^2. The first two terms of (23) are at most (W M p + Delta (T_1 + M p)) / T, as L r^L <= p, and vanish.
+sigma_0 v_n for orthonormal v_n, and s = 1. Only tasks of type n change a model or a gate along v_n. A server's first
+such task sets its model to sigma_0 along v_n, and later ones change nothing. The first lowers this server's output for
+n and raises all others, in proportion to their pi. By induction all servers without a task of type n share the largest
+output for n. Because r is i.i.d., each idle one of them is chosen with probability at least 1/M when n arrives. So a
+server misses n for d_u rounds with probability at most 1 - 1/(MN). In the end every model sums all types, and every
+error is (N - 1) sigma_0^2. The first two terms of (23) are at most (W M p + Delta (T_1 + M p)) / T, as L r^L <= p, and
+vanish.
 
 Robust: the proof allows any M > N, eta, delta, delays and sigma_0, and any distributions of beta and r. With N = 3 the
 error, 2 sigma_0^2, is above the gap of two random tasks, Delta = 4/3 sigma_0^2.

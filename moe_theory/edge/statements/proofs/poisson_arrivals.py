@@ -4,15 +4,15 @@ A_n counts the arrivals of a type in d_u rounds. It is close to Poisson with mea
 than the normal tail behind M_th.
 
 With delta = 1/20 (16) gives M_th = 1 + Phi^-1(0.95) 0.9^0.5. The normal tail beyond 2 is at most phi(2)/2 = e^-2 / (2
-(2 pi)^0.5) < 1/20, so Phi^-1(0.95) < 2 and M_th < 3. More than M_th arrivals in d_u rounds are three or more, which has
-the binomial probability 0.0702. With delta = 10^-6 the same bound at 5, phi(5)/5 < 10^-6, gives M_th < 6. Six or more
-arrivals have a probability above 10^-4. If delta = o(1) falls with d_u = N long enough, the ratio is unbounded. A
-Poisson tail falls like 1/k!, a normal tail like e^(-k^2/2).
+(2 pi)^0.5) < 1/20, so Phi^-1(0.95) < 2 and M_th < 3. So more than M_th arrivals are three or more, which have the
+binomial probability 0.0702. For delta = 10^-6 the bound phi(5)/5 < 10^-6 gives M_th < 6. Six or more arrivals have a
+probability above 10^-4. If delta = o(1) falls with d_u = N long enough, the ratio is unbounded, because a Poisson tail
+falls like 1/k! and a normal tail like e^(-k^2/2).
 
 Robust: the argument works for any d_u and N, if d_u/N stays bounded while delta falls.
 
-Objection: d_u is large in Appendix B, and the normal distribution is a limit, right at a fixed delta if d_u/N grows,
-which is our condition. But Fig. 3 has d_u = 10 and N = 10, and delta is o(1). Proposition 1 does not contain this step.
+Objection: d_u is large in Appendix B, and the normal limit is right at a fixed delta if d_u/N grows, which is our
+condition. But Fig. 3 has d_u = 10 and N = 10, and delta is o(1). Proposition 1 does not contain this step.
 """
 
 import sys

@@ -8,8 +8,8 @@ k this is below any constant times ln 2. So no c > 0 has |pi_m - pi_m'| > c |h_m
 
 Robust: the proof allows any gap of the two outputs and any further experts. One output far above the others is enough.
 
-Objection: outputs stay bounded in the proofs that use the lemma, and then it holds at a fixed M, our condition. But
-Lemma 5 covers any round t and any outputs.
+Objection: outputs stay bounded in the proofs that use the lemma. Then it holds at a fixed M, which is our condition.
+But Lemma 5 covers any round t and any outputs.
 """
 
 import sys

@@ -1,10 +1,10 @@
-"""Counterexample to Lemma 9, Eq. (34): two tasks of one type leave more than r^2 |w|^2, as they show one signal.
+"""Counterexample to Lemma 9, Eq. (34): two tasks of one type leave more than r^2 |w|^2, because they share a signal.
 
-Let v_n have a random direction, drawn separately from the ground truths, the same for each task of type n. Let a server
-have served two tasks. If both are of type n, their error is E|S_2 S_1 w|^2. Each S = I - P_t projects onto a random
-subspace of dimension p - s in the p - 1 dimensions across v_n. So the error is (1 - 1/p) ((p - s)/(p - 1))^2 |w|^2, but
-(34) gives ((p - s)/p)^2 |w|^2, which is (p - 1)/p times as large. If the two types differ, (34) is right for the second
-task. With independent types the two sides therefore also differ in the mean over types.
+Let v_n have a random direction, drawn separately from the ground truths but the same for each task of type n. Let a
+server have served two tasks. If both are of type n, their error is E|S_2 S_1 w|^2. Each S = I - P_t projects onto a
+random subspace of dimension p - s in the p - 1 dimensions across v_n. So the error is (1 - 1/p) ((p - s)/(p - 1))^2
+|w|^2, but (34) gives ((p - s)/p)^2 |w|^2, which is (p - 1)/p times as large. If the two types differ, (34) is right for
+the second task. With independent types the two sides therefore also differ in the mean over types.
 
 If v_n is along w_n, the data of every arrival span its ground truth. With ground truths w and -w a model is the ground
 truth of its last task, whose error is 0. But (34) has r^L |w|^2 plus a positive term for each earlier task of -w.

@@ -7,8 +7,8 @@ theta'v_2, so it never exceeds both. So the set of type 3 is always empty, and n
 Robust: the proof allows any M, delta, delays, noise, ground truths, algorithm, and signal in the others' convex hull.
 
 Objection: signals are not meant to lie like this. But Assumption 1 only limits their size. In general position with N
-<= p + 1, as in Fig. 3, no signal is in the hull of the others, and the proposition holds, our condition. But several of
-ten Gaussian signals in two or three dimensions are inside.
+<= p + 1, as in Fig. 3, no signal is in the hull of the others. Then the proposition holds, which is our condition. But
+several of ten Gaussian signals in two or three dimensions are inside.
 """
 
 import sys

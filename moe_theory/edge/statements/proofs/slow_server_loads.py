@@ -1,23 +1,24 @@
 """Counterexample to Lemma 7, Eq. (29): a server of two rounds per task has a share of 1/(M + 1), not 1/M.
 
 The lemma says 1/M + O(eta^0.5/M). A server that is busy for two rounds cannot be chosen in the second. Let M be fixed,
-two types, w = +-sigma_0 e, v = +-e, s = beta = 1, r uniform on (0, sigma_0^0.25), c = eta sigma_0 / M.
+w = +-sigma_0 e, v = +-e, s = beta = 1, r uniform on (0, sigma_0^0.25) and c = eta sigma_0 / M.
 
-1. As shown for (17), all outputs are below 4c up to T_1. The router passes over the idle server with the largest r with
-probability at most 8 eta sigma_0^0.75. Up to T_1 this adds up to O(sigma_0^0.25 M ln(M/delta)), which tends to 0 for
-ln(1/delta) = o(sigma_0^-0.25).
+1. By the proof for (17), all outputs are below 4c up to T_1. The router passes over the idle server with the largest r
+with probability at most 8 eta sigma_0^0.75. Up to T_1 this adds up to O(sigma_0^0.25 M ln(M/delta)), which tends to 0
+for ln(1/delta) = o(sigma_0^-0.25).
 
-2. Otherwise server 1 is chosen with probability 1/M if it is idle, so with u_t = (1 - u_{t-1})/M in round t. E f_{T_1}
-and M|E f - 1/M| both tend to 1/(M + 1). With D rounds in place of two, M|E f - 1/M| tends to (D - 1)/(M + D - 1).
+2. Otherwise server 1 is chosen with probability 1/M if it is idle. So its probability in round t is u_t = (1 -
+u_{t-1})/M. E f_{T_1} and M|E f - 1/M| both tend to 1/(M + 1). With D rounds in place of two, M|E f - 1/M| tends to (D -
+1)/(M + D - 1).
 
 3. If (29) held with probability 1 - delta, E f would be at least (1 - delta)(1/M - O(eta^0.5/M)).
 
 Robust: the proof allows any eta = O(sigma_0^0.5), M and delays of the other servers, if one server is slower than the
 others. The number M may grow while 1/M stays above eta^0.5 and above the terms that tend to 0.
 
-Objection: the proof has E f = 1/M by symmetry, so servers are meant to be alike. With i.i.d. delays across servers and
-tasks, our condition, the lemma holds. Delays drawn once per server, as d^ex(m) without t may mean, leave E f at 1/M,
-but the shares differ. Section II gives every server its own distribution, and Lemma 7 does not change this.
+Objection: the proof has E f = 1/M by symmetry, so servers are meant to be alike. If delays are i.i.d. across servers
+and tasks, which is our condition, the lemma holds. If delays are drawn once per server, as d^ex(m) without t may mean,
+E f is 1/M, but the shares differ. Section II gives every server its own distribution, and Lemma 7 does not change this.
 """
 
 import sys

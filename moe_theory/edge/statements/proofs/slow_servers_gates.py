@@ -1,23 +1,23 @@
 """Counterexample to Lemmas 2, 4, 8, (33) and (17), first case: unequal delays pull gates too far apart.
 
-Servers of three, two and one round per task have unequal loads, and a gate grows with its load. Gates and gaps have
-order sigma_0^0.5 ln(M/delta). Lemma 8 and (33) say sigma_0 eta^-0.5 = sigma_0^0.75, Lemma 2 (as beta differs) and (17)
-say sigma_0, and Lemma 4 says sigma_0^0.5. Let w = +-sigma_0 e, signals e and -e/2, s = 1, beta = 1/2 or 1 with
+Servers with three, two and one round per task have unequal loads, and a gate grows with its server's load. Gates and
+gaps have order sigma_0^0.5 ln(M/delta). Lemma 8 and (33) say sigma_0 eta^-0.5 = sigma_0^0.75, Lemma 2 (as beta differs)
+and (17) say sigma_0, and Lemma 4 says sigma_0^0.5. Let w = +-sigma_0 e, signals e and -e/2, s = 1, beta = 1/2 or 1 with
 probability 1/2, r uniform on (0, sigma_0^0.25), eta = sigma_0^0.5, delta = sigma_0, M fixed.
 
 1. By the proof of Lemma 4 outputs are O(sigma_0^0.5 ln(M/delta)). So pi = 1/M, and given past and type the choice among
 idle servers is uniform, up to factors 1 + o(1).
 
 2. The model of server m with load L_m rises and falls in turn, L_m/2 times, by 2 sigma_0. A rise counts v'e = 1 in its
-gate and a fall -1/2, and mean beta is 3/4. With S_m = 3 L_m/16, theta_m is -(eta sigma_0/M)(S_m - mean S) e up to 1 +
-o(1), and L_m is a fixed share of T_1.
+gate, a fall counts -1/2, and mean beta is 3/4. With S_m = 3 L_m/16, theta_m is -(eta sigma_0/M)(S_m - mean S) e up to 1
++ o(1), and L_m is a fixed share of T_1.
 
 Robust: the proof allows any unequal delays, M, unequal lengths of the signals and distribution of beta.
 
-Objection: servers are meant to be alike. With i.i.d. delays across servers and tasks Lemmas 2 and 8, (33) and (17) hold
-in all runs, which is our condition. Lemma 2 and (17) would still need a factor ln(M/delta)^0.5 here, as T_1/M unequal
-steps add up like (T_1/M)^0.5 steps. If speeds are drawn once, as d^ex(m) has no t, they differ with a fixed
-probability. Section II gives each server its own distribution.
+Objection: servers are meant to be alike. If delays are i.i.d. across servers and tasks, which is our condition, Lemmas
+2 and 8, (33) and (17) hold in all runs. Lemma 2 and (17) would still need a factor ln(M/delta)^0.5, because T_1/M
+unequal steps add up like (T_1/M)^0.5 steps. If speeds are drawn once, because d^ex(m) has no t, they differ with a
+fixed probability. Section II gives each server its own distribution.
 """
 
 import sys

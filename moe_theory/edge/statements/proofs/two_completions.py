@@ -1,4 +1,4 @@
-"""Counterexample to Lemma 1, (10): if two tasks end in one round, two models change, but the lemma says one.
+"""Counterexample to Lemma 1, (10): if two tasks end in one round, two models change, not one as the lemma says.
 
 (9) gives the model of the task that ends, and (10) leaves all other models as they are. Let a task of two rounds go to
 server 1, and the next task, of one round, to server 2. Both end together, and (9) changes both models. But (10) for
@@ -6,8 +6,8 @@ either task says that the other server's model stays. Take two features, X = (1,
 
 Robust: features, samples and the number of servers may be any. The paper allows delays that differ by one round.
 
-Objection: (10) is about the servers that do not have this task. Then it holds, and with one task ending per round it
-holds as printed. X'X must also have an inverse. It has none if s > p, or if several samples have no noise.
+Objection: (10) is about the servers that do not have this task. Then it holds. If one task ends per round, it holds as
+printed. X'X must also have an inverse. It has none if s > p, or if several samples have no noise.
 """
 
 import sys

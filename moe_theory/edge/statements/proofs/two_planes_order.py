@@ -1,11 +1,11 @@
 """Counterexample to Eq. (30): with six types in two planes a non-vanishing share of pairs is out of order.
 
 An expert m of type n can have a larger output for type n' than an expert of n' has. In each of two orthogonal planes
-take three signals at 120 degrees, w_n = sigma_0 v_n, |v_n| = s = beta = 1, r uniform on (0, sigma_0^0.25), c = eta
-sigma_0/M.
+take three signals at 120 degrees, and let w_n = sigma_0 v_n, |v_n| = s = beta = 1, r uniform on (0, sigma_0^0.25), c =
+eta sigma_0/M.
 
-1. No two signals have an acute angle, so v_n'w <= sigma_0 for every model w. A task of type k raises v_k'w to sigma_0
-and no other product. So |dw| v = dw and steps telescope. As for (17), theta_m is -c (w_m - mean w)/sigma_0 up to 72 c^2
+1. No two signals have an acute angle, so v_n'w <= sigma_0 for every model w. A task of type k raises v_k'w to sigma_0,
+but no other product. So |dw| v = dw and steps telescope. As for (17), theta_m is -c (w_m - mean w)/sigma_0 up to 72 c^2
 T_1 = o(c), far below r.
 
 2. So up to T_1 the largest r decides, except with probability o(1), and models are independent. In each plane the
@@ -18,7 +18,7 @@ Robust: the proof allows any delays and eta = O(sigma_0^0.5). The number M of se
 M_th ln(1/delta) requires, with M ln(M/delta) = o(sigma_0^-0.25).
 
 Objection: this geometry is special, and r is wider than the gates. But with two orthonormal types, four samples, noise
-and r at a hundredth of a gate step (30) fails for a third of the pairs in our runs.
+and r at a hundredth of a gate step, (30) fails for a third of the pairs in our runs.
 """
 
 import sys
