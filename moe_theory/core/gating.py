@@ -81,7 +81,7 @@ def task_loss(
     """Return the part of the task loss (8) that depends on the gates: sum_m pi_m cost_m, with constant costs.
 
     The locality loss (6) charges a chosen expert |w_t - w_{t-1}|^q, and the auxiliary loss (7) charges it alpha M f_t /
-    t. P_t depends on the current gates only through its newest term.
+    t. P_t in (7) is a mean over rounds, so the current gates enter only its newest term.
 
     Source: Eqs. (6)-(8), (27), (30) of `continual`.
     """
@@ -121,8 +121,8 @@ class Pairs(NamedTuple):
 def pairs_of(outputs: Float[np.ndarray, "M N B"], sets: Int[np.ndarray, "N B"] | None = None) -> Pairs:
     """Return the pairs of experts for different sets of signals, and compare the outputs of each pair.
 
-    The experts of a pair cannot both trail. Because of their sets, h_m(n) > h_m(n') and h_m'(n') > h_m'(n), and the sum
-    of both is [h_m(n) - h_m'(n)] + [h_m'(n') - h_m(n')] > 0. A larger output means a larger probability.
+    The experts of a pair cannot both trail. Let m be highest at signal n, and m' at n'. Then h_m(n) > h_m(n') and
+    h_m'(n') > h_m'(n). The sum of both differences is [h_m(n) - h_m'(n)] + [h_m'(n') - h_m(n')] > 0.
 
     Args:
         sets: the set of each signal, such as its cluster. By default every signal is its own set.

@@ -1,4 +1,4 @@
-"""The key and the replicates that a returned state came from, because the state does not store them."""
+"""A record of the key and replicates from which each returned state came. States do not store them."""
 
 import hashlib
 import weakref
@@ -10,7 +10,8 @@ import numpy as np
 from moe_theory.core.constraints import is_known
 from moe_theory.core.errors import InvalidValueError
 
-# By the `id` of a state's array `round`: a reference, because a later array may get the same `id`, and the digest.
+# By the `id` of a state's array `round`: a weak reference to this array, and the digest of the key and replicates. The
+# reference tells whether a later array has the same `id`.
 _DIGESTS: dict[int, tuple[Any, bytes]] = {}
 
 

@@ -33,7 +33,7 @@ def jit(function: Callable[..., Any], **keywords: Any) -> Callable[..., Any]:
 
 @contextlib.contextmanager
 def compiled_once(program: Hashable) -> Iterator[None]:
-    """Use a program inside this context. Until the program has been compiled, only one thread can."""
+    """Enter the context to use a program. Only one thread can be inside until the program has been compiled."""
     use = (program, jax.config.jax_default_device)  # pyright: ignore[reportAttributeAccessIssue]
     with contextlib.ExitStack() as first_use:
         first_use.enter_context(_locks.setdefault(use, threading.RLock()))

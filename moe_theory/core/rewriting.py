@@ -148,7 +148,7 @@ def _scatter(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
 
 
 def _single_axes(shape: Sequence[int], sizes: Sequence[int]) -> list[int] | None:
-    """Return the axes on which a window has one place of several, or None if it has several places but not all."""
+    """Return the axes on which a window has one place of several, or None if it has some but not all on an axis."""
     axes = [axis for axis, (size, full_size) in enumerate(zip(sizes, shape, strict=True)) if size != full_size]
     return axes if all(sizes[axis] == 1 for axis in axes) else None
 
@@ -164,7 +164,8 @@ def _is_place(shape: Sequence[int], axes: Sequence[int], places: Sequence[Any], 
     return mask
 
 
-# Coefficients of erf^-1(x) / x, highest power first, in L - 2.5 if L = -log(1 - x^2) < 5, and otherwise in L^.5 - 3.
+# Coefficients of erf^-1(x) / x, highest power first. Let L = -log(1 - x^2). The first column is for powers of L - 2.5
+# if L < 5, and the second for powers of L^.5 - 3 otherwise.
 _RATIO = (
     (2.81022636e-08, -0.000200214257),
     (3.43273939e-07, 0.000100950558),

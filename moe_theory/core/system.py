@@ -25,7 +25,7 @@ from moe_theory.core.random import replicate_keys, typed_key
 
 HASHED_BYTES = 2**16  # parameters of more bytes are not remembered, but checked again in every run
 MOST_STARTS = 128  # settings for which the shapes of the initial state are remembered
-BYTES_OF_NAME = 16  # least bytes of a replicate's number and of copies of its key
+BYTES_OF_NAME = 16  # least bytes of a replicate's number and the copies of its key
 
 Params = Any  # a NamedTuple of arrays or Python numbers, which are all traced
 # A NamedTuple of arrays, which is also the checkpoint. Its field `round` is a whole number, which starts equal in all
