@@ -64,9 +64,7 @@ def run(
 
 @functools.lru_cache(16)
 def _program(system: Any, num_rounds: int, record_every: int, observe: Callable[[Any, Any], Any]) -> Callable[..., Any]:
-    absl = logging.getLogger("absl")
-    if _is_not_exit_warning not in absl.filters:
-        absl.addFilter(_is_not_exit_warning)
+    logging.getLogger("absl").addFilter(_is_not_exit_warning)  # adding it again has no effect
 
     def run(keys: Any, state: Any, params: Any) -> Any:
         def run_one(replicate: Any) -> Any:

@@ -54,8 +54,7 @@ def run(system, keys, state, params, num_rounds, record_every, observe, reduce, 
 def with_step_types(shapes_after: Callable[[Any, Any], Any], state: Any, params: Any) -> Any:
     """Return a state whose weakly typed leaves, such as Python numbers, have the types that steps give them.
 
-    Args:
-        shapes_after: (state, params) -> the shapes of a step's result.
+    `shapes_after` maps (state, params) to the shapes of a step's result.
     """
     # This is repeated until nothing changes, because a leaf's new type may change the type of another leaf.
     while any(map(_is_weak, jax.tree.leaves(state))):

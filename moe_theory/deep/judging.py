@@ -71,7 +71,7 @@ def plan(
     seed: int = 0,
     folder: Path | str | None = None,
 ) -> Plan:
-    """Return a checked request for `judge`, which has cells with sizes, data, seeds and parameters.
+    """Return a checked request for `judge`, with cells, sizes, data, seeds and parameters.
 
     Args:
         preset: the preset's name, or your own preset.
@@ -151,7 +151,8 @@ def judge(plan: Plan, *, progress: Progress = automatic, command: str | None = N
             records = runs.joined(records, new_records)
             if _decide(tests, records):
                 break
-    plan = dataclasses.replace(plan, replicates=len(next(iter(records.values())).replicates))
+    first_run = next(iter(records.values()))
+    plan = dataclasses.replace(plan, replicates=len(first_run.replicates))
     if command is None:
         options = {"reading": plan.reading.name, "settings": dict(plan.settings), "seed": plan.seed}
         arguments = ", ".join(f"{name}={value!r}" for name, value in options.items() if value)

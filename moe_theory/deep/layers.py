@@ -88,7 +88,7 @@ class Normalization(NamedTuple):
 def batch_normalized(
     values: Float[Array, "n h w c"], affine: Affine, running: RunningStatistics, is_training: bool
 ) -> tuple[Float[Array, "n h w c"], RunningStatistics]:
-    """Normalise each channel by the mean and variance of the batch in training, and otherwise by the running ones.
+    """Normalise each channel by its mean and variance, in training those of the batch, otherwise the running ones.
 
     Source: Ioffe and Szegedy, "Batch Normalization" (2015), Algorithms 1 and 2.
     """

@@ -72,7 +72,7 @@ def heading(plan: Plan) -> str:
 
 
 def tables(summary: Summary) -> list[Markup]:
-    """Return two tables of the cells, of measures and of paired differences to a baseline, as mean ± standard error."""
+    """Return two tables of the cells: measures, and paired differences to a baseline, both with standard errors."""
     tables_of_cells = []
     for columns_of in (_measures, _differences):
         rows = [columns_of(summary, cell) for cell in summary.cells]
@@ -89,7 +89,7 @@ def _differences(summary: Summary, cell: CellSummary) -> dict[str, str]:
     baselines = {cell.baseline for cell in summary.cells if cell.baseline}
     terminates = "terminated" in cell.measures
     baseline = "with termination" if terminates else "adaptive"
-    if len(baselines) == 1:  # the cells do not have baselines of their own
+    if len(baselines) == 1:  # all cells have the same baseline
         baseline = baselines.pop()
     row = {
         f"{title} less {baseline}": _estimate(name, cell.differences[name], sign="+") if cell.differences else ""

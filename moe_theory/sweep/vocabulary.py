@@ -13,7 +13,7 @@ from pydantic_core import PydanticCustomError
 from moe_theory.core.errors import DeclarationError, MoeTheoryError, shortened, unknown_name
 from moe_theory.sweep.systems import Sweepable, sweepable
 
-MOST_VALUES = 1_000_000  # on an axis
+MOST_VALUES = 1_000_000  # most values on an axis
 LARGEST_SIZE = 2**20
 READING = "reading"
 
@@ -27,7 +27,7 @@ def checked(kind: TypeAdapter[_T], value: Any, name: str = "") -> _T:
         return kind.validate_python(value)
     except ValidationError as failure:
         problem = failure.errors(include_url=False)[0]
-        error = problem.get("ctx", {}).get("error")  # of a validator, if it raised one
+        error = problem.get("ctx", {}).get("error")  # the exception that a validator raised, if any
         if isinstance(error, MoeTheoryError):
             raise error from None
         # Pydantic's path also has positions in lists, and "[key]" for a key.
@@ -133,7 +133,7 @@ def vocabulary_of(system: str) -> Vocabulary:
     defaults = kind.readings[kind.default_reading].defaults._asdict()
     size = Annotated[Whole, Field(ge=0, le=LARGEST_SIZE)]
     types: dict[str, dict[str, Any]] = {
-        "params": {name: _parameter(default) for name, default in defaults.items()},
+        "params": {name: _parameter_type(default) for name, default in defaults.items()},
         "dims": {name: Text if hints[name] is str else size for name in kind.sizes},
         "choices": {name: Annotated[Text, one_of(name, names)] for name, names in kind.choices.items()},
         READING: {READING: Annotated[Text, one_of(READING, kind.readings)]},
@@ -159,7 +159,7 @@ def _expanded_column(is_whole: bool, values: Any) -> Any:
     return numbers
 
 
-def _parameter(default: Any) -> Any:
+def _parameter_type(default: Any) -> Any:
     """Return the type of a parameter's values. Whole numbers may be written as 2.0."""
     if isinstance(default, bool):
         return Boolean
