@@ -107,7 +107,7 @@ def require_counted(state: Any, added: list[int | None]) -> None:
     )
 
 
-def require_same_start(init: Callable[[Any], Any], key: Any) -> tuple[Any, int | None]:
+def trace_start(init: Callable[[Any], Any], key: Any) -> tuple[Any, int | None]:
     """Return the shapes of the states that `init` returns, and their first round if known. Raises: DeclarationError."""
     closed, shapes = jax.make_jaxpr(init, return_shape=True)(key)
     place = place_of_round(shapes) if hasattr(shapes, "round") else None

@@ -83,7 +83,7 @@ class OneOf:
 
 @dataclasses.dataclass(frozen=True)
 class Squared:
-    """0, or a number whose square, and sums of such squares, the run's precision can hold."""
+    """0, or a number whose square fits the run's precision, with room for sums of such squares."""
 
     room: float = 1e4  # factor between the allowed numbers and the roots of the precision's limits
 

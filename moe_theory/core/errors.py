@@ -63,15 +63,14 @@ class DataError(MoeTheoryError):
         self.reason = reason
 
 
-def unknown_name(kind: str, name: str, known: Iterable[str], of: type | None = None) -> UnknownNameError:
+def unknown_name(kind: str, name: str, known: Iterable[str], params_type: type | None = None) -> UnknownNameError:
     """Return the error for a `name` that is not among the `known` names, with similar ones suggested.
 
-    Args:
-        of: a paper's `Params` or `Dims`. If `name` is a symbol of the paper, the error names the field for it.
+    `params_type` is a paper's `Params` or `Dims`. If `name` is a symbol of the paper, the error names the field for it.
     """
     known = sorted(known)
     unknown = f"unknown {kind} {shortened(name)}."
-    field = "" if of is None else named_by(name, of)
+    field = "" if params_type is None else named_by(name, params_type)
     if field:
         restriction = "" if field in known else f", but that is no {kind} here"
         return UnknownNameError(f"{unknown} The paper's {name} is called {field}{restriction}.", kind)

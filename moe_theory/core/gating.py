@@ -134,5 +134,6 @@ def pairs_of(outputs: Float[np.ndarray, "M N B"], sets: Int[np.ndarray, "N B"] |
         sets = np.broadcast_to(np.arange(outputs.shape[1])[:, None], outputs.shape[1:])
     sets_of_best = sets[best_signals, runs]
     highest = np.take_along_axis(outputs, best_signals[:, None], axis=1)[:, 0]
-    rival_outputs = outputs[np.arange(len(outputs))[None, :, None], best_signals[:, None], runs]  # h_m' at m's signal
+    rivals = np.arange(len(outputs))[None, :, None]  # m'
+    rival_outputs = outputs[rivals, best_signals[:, None], runs]  # h_m' at m's signal
     return Pairs(exist=sets_of_best[:, None] != sets_of_best[None, :], trail=highest[:, None] <= rival_outputs)

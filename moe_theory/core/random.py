@@ -137,8 +137,8 @@ def draws(
     words = threefry.stored_pairs(block(key, places, streams))
 
     def words_of_numbers(rows: slice) -> list[list[Array]]:
-        starts = range(0, 4, num_words)  # positions in a row at which a number begins
-        return [[word[rows] for word in words[start : start + num_words]] for start in starts]
+        columns = [word[rows] for word in words]
+        return [columns[start : start + num_words] for start in range(0, 4, num_words)]  # one list per number in a row
 
     uniform_words = words_of_numbers(slice(num_rows[0]))
     normal_words = words_of_numbers(slice(num_rows[0], None))

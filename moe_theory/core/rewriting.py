@@ -40,8 +40,9 @@ def function_for(equation: Any) -> Callable[..., Any] | None:
 
 def _dot(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
     contracted, batched = equation.params["dimension_numbers"]
-    pairs = zip(operands, contracted, strict=True)
-    free = [[axis for axis in range(aval.ndim) if axis not in axes] for aval, axes in pairs]
+    free = []  # for both operands, the axes that remain
+    for aval, axes in zip(operands, contracted, strict=True):
+        free.append([axis for axis in range(aval.ndim) if axis not in axes])
     dtype = equation.outvars[0].aval.dtype
     terms = math.prod(operands[0].shape[axis] for axis in contracted[0])
     num_products = terms * math.prod(equation.outvars[0].aval.shape)

@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Array, Int, Key, PyTree
 
 from moe_theory.core import engine, lineage, threefry, vmap
-from moe_theory.core.ahead import require_same_start
+from moe_theory.core.ahead import trace_start
 from moe_theory.core.constraints import is_known
 from moe_theory.core.errors import DeclarationError, InvalidValueError, shortened
 from moe_theory.core.machine import machine_memory
@@ -38,7 +38,7 @@ class System(NamedTuple):
     """A paper's algorithm as two pure functions of one replicate.
 
     Gradients ignore that routing can jump. In float32 they can be wrong for long runs. In `continual` without early
-    termination, one slope of 64 is wrong by 1 % after 80 rounds and by half after 100 (`benchmarks/gradients.py`).
+    termination, one of 64 slopes is wrong by 1 % after 80 rounds and by half after 100 (`benchmarks/gradients.py`).
 
     Examples:
         >>> from typing import NamedTuple
@@ -334,7 +334,7 @@ def _begin_once(init: Callable[..., State], params: Params) -> tuple[State, int]
 def _begin(init: Callable[..., State], params: Params) -> tuple[State, int]:
     key = jax.eval_shape(lambda: jax.random.key(0, impl=threefry.IMPLEMENTATION))
     if engine.can_rewrite():
-        shapes, start = require_same_start(lambda key: init(key, params), key)
+        shapes, start = trace_start(lambda key: init(key, params), key)
     else:
         shapes = jax.eval_shape(lambda key: init(key, params), key)
         start = 0

@@ -128,7 +128,7 @@ def judge(plan: Plan, *, progress: Progress = automatic, command: str | None = N
     """Run a plan, and test the claims about its preset's figure.
 
     The claims share one error. A single seed gives no verdicts, and with few seeds most stay INCONCLUSIVE. An interim
-    analysis follows each of `plan.looks`, and runs end once every claim is decided. Saved runs are not repeated.
+    analysis follows each number of seeds in `plan.looks`. Runs end when every claim is decided. Saved runs are reused.
 
     Args:
         progress: a listener. By default progress goes to standard error.

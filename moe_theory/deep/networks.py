@@ -312,11 +312,11 @@ def resnet(name: str, widths: tuple[int, ...], num_blocks: int, normalization: N
 NETWORKS: dict[str, Network] = {
     network.name: network
     for network in (
-        five_layer("five-layer", (16, 32), (128, 64)),
-        five_layer("five-layer-small", (8, 16), (32, 16)),
-        resnet("resnet18", (64, 128, 256, 512), num_blocks=2, normalization=batches()),
-        resnet("resnet18-small", (8, 16), num_blocks=1, normalization=groups(4)),
-        mlp("mlp", (32,)),
+        five_layer("five-layer", channels=(16, 32), widths=(128, 64)),
+        five_layer("five-layer-small", channels=(8, 16), widths=(32, 16)),
+        resnet("resnet18", widths=(64, 128, 256, 512), num_blocks=2, normalization=batches()),
+        resnet("resnet18-small", widths=(8, 16), num_blocks=1, normalization=groups(4)),
+        mlp("mlp", widths=(32,)),
     )
 }
 _BUILT_IN = frozenset(NETWORKS)  # names that users cannot register

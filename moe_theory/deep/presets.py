@@ -122,7 +122,7 @@ _ODD = (1, 3, 5, 7, 8, 9)
 
 
 def _five_layer(num_experts: int, rounds: int) -> Dims:
-    return Dims(num_experts, 3, rounds, num_tests=1000, num_epochs=600, network="five-layer")
+    return Dims(num_experts, num_classes=3, max_rounds=rounds, num_tests=1000, num_epochs=600, network="five-layer")
 
 
 def _resnet(num_experts: int, num_classes: int, rounds: int, images: int, tests: int) -> Dims:

@@ -91,10 +91,10 @@ def _differences(summary: Summary, cell: CellSummary) -> dict[str, str]:
     baseline = "with termination" if terminates else "adaptive"
     if len(baselines) == 1:  # all cells have the same baseline
         baseline = baselines.pop()
-    row = {
-        f"{title} less {baseline}": _estimate(name, cell.differences[name], sign="+") if cell.differences else ""
-        for name, title in COMPARED.items()
-    }
+    row = {}
+    for name, title in COMPARED.items():
+        difference = cell.differences.get(name)  # None for the baseline itself
+        row[f"{title} less {baseline}"] = "" if difference is None else _estimate(name, difference, sign="+")
     row["κ"] = f"{cell.drive:.2g}"
     if terminates:
         row["ended"] = "" if cell.exploration_rounds is None else f"{cell.measures['terminated'].mean:.0%}"

@@ -168,13 +168,12 @@ def run_plan(plan: Plan, progress: Progress = quiet, num_threads: int = 2, repli
 def joined(runs: Runs, more: Runs) -> Runs:
     if not runs:
         return more
-    return {
-        cell: run._replace(
-            replicates=np.concatenate([run.replicates, more[cell].replicates]),
-            records=jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=-1), run.records, more[cell].records),
-        )
-        for cell, run in runs.items()
-    }
+    joined_runs = {}
+    for cell, run in runs.items():
+        replicates = np.concatenate([run.replicates, more[cell].replicates])
+        records = jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=-1), run.records, more[cell].records)
+        joined_runs[cell] = run._replace(replicates=replicates, records=records)
+    return joined_runs
 
 
 def dataset(plan: Plan, runs: Runs, command: str = "") -> "xr.Dataset":

@@ -139,12 +139,13 @@ class Specification:
         return cls(**entries)
 
     def to_json(self) -> dict[str, Any]:
-        data = {name: getattr(self, name) for name in self.__dataclass_fields__ if getattr(self, name) is not None}
+        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        data = {name: value for name, value in values.items() if value is not None}
         data["axes"] = [{"name": name, "values": list(values)} for name, values in self.axes.items()]
-        data["zips"] = [
-            {"name": name, "columns": {member: list(values) for member, values in columns.items()}}
-            for name, columns in self.zips.items()
-        ]
+        data["zips"] = []
+        for name, columns in self.zips.items():
+            lists = {member: list(values) for member, values in columns.items()}
+            data["zips"].append({"name": name, "columns": lists})
         data |= {name: dict(data[name]) for name in TABLES}
         return data | {name: list(data[name]) for name in ("observables", "quantiles")}
 

@@ -138,7 +138,9 @@ def vocabulary_of(system: str) -> Vocabulary:
         "choices": {name: Annotated[Text, one_of(name, names)] for name, names in kind.choices.items()},
         READING: {READING: Annotated[Text, one_of(READING, kind.readings)]},
     }
-    fixed = {table: {name: TypeAdapter(value) for name, value in values.items()} for table, values in types.items()}
+    fixed = {}
+    for table, types_by_name in types.items():
+        fixed[table] = {name: TypeAdapter(value) for name, value in types_by_name.items()}
     columns = {}
     for name, value in {**types["params"], **types["dims"], **types["choices"], **types[READING]}.items():
         is_whole = name in kind.sizes or type(defaults.get(name)) is int  # not bool, which is a subclass
