@@ -225,13 +225,13 @@ def _offsets(closed: Any, inputs: list[_Offset | None], outputs: list[Any] | Non
         elif name == "select_n" and len(set(operands[1:])) == 1:
             results = operands[1:2]
         elif name in ("add", "sub") and None not in operands and _is_integer(result_type):
-            left: Any = operands[0]
-            right: Any = operands[1]
-            if right.leaf is None:
-                number = right.number if name == "add" else -right.number
-                results = [_Offset(left.leaf, left.number + number)]
-            elif left.leaf is None and name == "add":
-                results = [_Offset(right.leaf, left.number + right.number)]
+            first: Any = operands[0]
+            second: Any = operands[1]
+            if second.leaf is None:
+                number = second.number if name == "add" else -second.number
+                results = [_Offset(first.leaf, first.number + number)]
+            elif first.leaf is None and name == "add":
+                results = [_Offset(second.leaf, first.number + second.number)]
         elif name in _UNCHANGED and operands[0] is not None and _is_integer(result_type):
             dtype = equation.invars[0].aval.dtype
             limits = jnp.iinfo(result_type.dtype)

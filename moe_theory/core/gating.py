@@ -28,9 +28,7 @@ def gate_probabilities(outputs: Float[Array, " M"], available: Bool[Array, " M"]
 def best_expert(scores: Float[Array, " M"], available: Bool[Array, " M"]) -> tuple[Int[Array, ""], Bool[Array, " M"]]:
     """Return the index and one-hot mask of the available expert with the highest score (lowest index on ties).
 
-    If no expert is available, the index is -1 and the mask is empty.
-
-    Source: Eq. (1) of `continual`.
+    If no expert is available, the index is -1 and the mask is empty. Source: Eq. (1) of `continual`.
     """
     max_experts = scores.shape[0]
     indices = jnp.arange(max_experts, dtype=jnp.int32)

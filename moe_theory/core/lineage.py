@@ -24,12 +24,12 @@ def digest_of(key: Any, names: Any = ()) -> bytes | None:
 
 def remember(state: Any, digest: bytes | None) -> None:
     """Store the key and replicates that `state` came from, for as long as its `round` exists."""
-    count = state.round
-    if digest is None or not isinstance(count, jax.Array) or not is_known(count):
+    round_array = state.round
+    if digest is None or not isinstance(round_array, jax.Array) or not is_known(round_array):
         return
-    number = id(count)
-    reference = weakref.ref(count, lambda _: _DIGESTS.pop(number, None))
-    _DIGESTS[number] = (reference, digest)
+    array_id = id(round_array)
+    reference = weakref.ref(round_array, lambda _: _DIGESTS.pop(array_id, None))
+    _DIGESTS[array_id] = (reference, digest)
 
 
 def require_same(state: Any, digest: bytes | None) -> None:

@@ -181,6 +181,7 @@ _RATIO = (
 
 ROUNDING = frozenset({"dot_general", "erf_inv"})  # operations whose last bits change by rewriting
 
+# By operation: (equation, its operands' shapes) -> a function as `function_for` returns.
 _RULES: dict[str, Callable[[Any, list[Any]], Callable[..., Any] | None]] = {
     "dot_general": _dot,
     "argmax": _extreme,

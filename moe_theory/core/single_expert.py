@@ -237,7 +237,6 @@ def given_routes(
     """Return the metrics expected over features, given all tasks and experts. Features must not depend on them.
 
     Entries have shape (T, B). The computation takes O(T B d^2) time for any number of experts, in float64.
-
     Source: derivation above.
     """
     require(Count, num_rounds=len(tasks))
@@ -249,9 +248,7 @@ def given_arrivals(
 ) -> Exact:
     """Return the metrics of `given_routes` if every arrival has its own ground truth and signal.
 
-    A task with expert -1 does not count in any metric.
-
-    Source: derivation above.
+    A task with expert -1 does not count in any metric. Source: derivation above.
     """
     require(Count, num_rounds=len(truths))
     rounds = np.broadcast_to(np.arange(len(experts))[:, None], experts.shape)  # every round has its own row

@@ -133,7 +133,7 @@ def _moments(pixels: Num[np.ndarray, "n h w c"]) -> tuple[Float[np.ndarray, " c"
         return pixels.mean(axis=(0, 1, 2), dtype=np.float64), np.where(deviation > 0, deviation, 1)
     levels = np.arange(256) / 255
     counts = np.zeros((pixels.shape[-1], 256), np.int64)  # of each byte in each channel, without a copy in floats
-    for first in range(0, len(pixels), 1000):
+    for first in range(0, len(pixels), 1000):  # in parts, because `bincount` casts bytes to int64
         for channel in range(len(counts)):
             counts[channel] += np.bincount(pixels[first : first + 1000, ..., channel].ravel(), minlength=256)
     shares = counts / counts.sum(axis=1, keepdims=True)
