@@ -215,7 +215,7 @@ def thinned(data: DataSet, default: int | None, test_images: int | None) -> Data
     total = len(data.test.labels)
     if test_images is not None and not 1 <= test_images <= total:
         raise InvalidValueError(
-            f"test_images={test_images} must be in 1..{total}, because {data.title} has no more test images. Lower it.",
+            f"test_images={test_images} must be in 1..{total}, because {data.title} has no more. Lower test_images.",
             argument="test_images",
         )
     number = min(test_images or default or total, total)

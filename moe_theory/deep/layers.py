@@ -97,8 +97,8 @@ def batch_normalized(
     count = values.shape[0] * values.shape[1] * values.shape[2]
     if count == 1:
         raise InvalidValueError(
-            "a batch of 1 image with 1 x 1 pixels here has only one value per channel, so BatchNorm would make every "
-            "value 0. Raise the batch size, or use larger images."
+            "a batch of 1 image, which has 1 x 1 pixels in this layer, has only one value per channel. BatchNorm would "
+            "make every value 0. Raise the batch size, or use larger images."
         )
     mean = jnp.mean(values, axis=(0, 1, 2))
     variance = jnp.var(values, axis=(0, 1, 2))

@@ -126,13 +126,13 @@ def warnings_of(summary: Summary) -> list[str]:
     if summary.drive > highest:
         lines.append(
             f"WARNING: the median of κ, {summary.drive:.3g}, is above {highest:g}. Experts specialise, but the router "
-            "freezes by itself in its first steps, so termination has little effect. Lower gate_scale to see the "
-            "effect of termination. κ grows like its square."
+            "freezes by itself in its first steps, so termination has little effect. κ grows like the square of "
+            "gate_scale. Lower gate_scale to see the effect of termination."
         )
     if summary.drive < lowest:
         lines.append(
             f"WARNING: the median of κ, {summary.drive:.3g}, is below {lowest:g}. Experts hardly specialise in "
-            f"{summary.num_rounds} rounds. Raise gate_scale. κ grows like its square."
+            f"{summary.num_rounds} rounds. κ grows like the square of gate_scale. Raise gate_scale."
         )
     for cell in summary.cells:
         if cell.num_unmoved:

@@ -104,7 +104,7 @@ class Vocabulary(NamedTuple):
     fixed: Mapping[str, Mapping[str, TypeAdapter]]  # by table and name. `reading` is its own table
     columns: Mapping[str, TypeAdapter]  # for values on an axis, by name
 
-    def home(self, name: str) -> str:
+    def table_of(self, name: str) -> str:
         """Return the table for fixed values of `name`. Raises: UnknownNameError."""
         for table, names in self.fixed.items():
             if name in names:
@@ -113,14 +113,14 @@ class Vocabulary(NamedTuple):
 
     def column(self, name: str, values: Any) -> tuple[Value, ...]:
         """Return the values of `name` on an axis. Raises: MoeTheoryError."""
-        self.home(name)
+        self.table_of(name)  # refuses unknown names
         return checked(self.columns[name], values, name)
 
     def fixed_value(self, table: str, name: str, value: Any) -> Value:
         """Return the value of `name` in a table. Raises: MoeTheoryError."""
-        home = self.home(name)
-        if table != home:
-            place = "the top level" if home == READING else f"the table {home}"
+        right_table = self.table_of(name)
+        if table != right_table:
+            place = "the top level" if right_table == READING else f"the table {right_table}"
             raise DeclarationError(f"{name} does not belong in {table}. Move it to {place}.", name)
         return checked(self.fixed[table][name], value, name)
 
