@@ -66,7 +66,7 @@ def run(
 def _program(system: Any, num_rounds: int, record_every: int, observe: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     logging.getLogger("absl").addFilter(_is_not_exit_warning)  # adding it again has no effect
 
-    def run(keys: Any, state: Any, params: Any) -> Any:
+    def run_all(keys: Any, state: Any, params: Any) -> Any:
         def run_one(replicate: Any) -> Any:
             key, start = replicate
             arguments = (_with_assertions(system), key, start, params, num_rounds, record_every, observe)
@@ -75,7 +75,7 @@ def _program(system: Any, num_rounds: int, record_every: int, observe: Callable[
         states = jax.tree.map(lambda leaf: jnp.moveaxis(leaf, -1, 0), state)  # the replicate axis first
         return jax.lax.map(run_one, (keys, states))
 
-    return chex.chexify(jax.jit(run), async_check=False, errors=_ERRORS)
+    return chex.chexify(jax.jit(run_all), async_check=False, errors=_ERRORS)
 
 
 def _is_not_exit_warning(record: logging.LogRecord) -> bool:

@@ -138,13 +138,13 @@ def simulate(
     key = typed_key(key)
     digest = lineage.digest_of(key)
     lineage.require_same(state, digest)
-    run = (system, key, state, params, num_rounds, record_every, observe)
+    arguments = (system, key, state, params, num_rounds, record_every, observe)
     if debug:
         from moe_theory.core.debug import run as run_asserting  # imports chex
 
-        end_state, records = run_asserting(*run, reduce=None, is_batch=False)
+        end_state, records = run_asserting(*arguments, reduce=None, is_batch=False)
     else:
-        end_state, records = engine.run(*run, reduce=None, is_batch=False, is_plain=plain)
+        end_state, records = engine.run(*arguments, reduce=None, is_batch=False, is_plain=plain)
     lineage.remember(end_state, digest)
     return end_state, records
 
@@ -193,17 +193,17 @@ def simulate_batch(
     root_key = typed_key(root_key)
     digest = lineage.digest_of(root_key, names)
     lineage.require_same(state, digest)
-    run = (state, params, num_rounds, record_every, observe, reduce, True)  # arguments of `engine.run` after the keys
+    arguments = (state, params, num_rounds, record_every, observe, reduce, True)  # of `engine.run`, after the keys
     platform = engine.platform_of(root_key, state, params)
     if debug:
         from moe_theory.core.debug import run as run_asserting
 
-        end_state, records = run_asserting(system, replicate_keys(root_key, names), *run)
+        end_state, records = run_asserting(system, replicate_keys(root_key, names), *arguments)
     elif reduce is None and platform is not None:
         width = engine.width_for(shapes, platform, len(names))
-        end_state, records = engine.run_in_blocks(width, system, root_key, names, *run, plain)
+        end_state, records = engine.run_in_blocks(width, system, root_key, names, *arguments, plain)
     else:
-        end_state, records = engine.run(system, replicate_keys(root_key, names), *run, is_plain=plain)
+        end_state, records = engine.run(system, replicate_keys(root_key, names), *arguments, is_plain=plain)
     lineage.remember(end_state, digest)
     return end_state, records
 

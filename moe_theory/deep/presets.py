@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from moe_theory.core.errors import enclosed, unknown_name
+from moe_theory.core.errors import unknown_name
 from moe_theory.core.system import System
 from moe_theory.deep import continual, edge
 from moe_theory.deep.params import ADAM, Dims
@@ -79,7 +79,7 @@ class Preset:
 
 
 def expert_cell(num_experts: int, terminate: bool = True, gate_scale: float | None = None) -> str:
-    scale = enclosed("scale ", gate_scale and f"{gate_scale:g}", ", ")
+    scale = "" if gate_scale is None else f"scale {gate_scale:g}, "
     ending = "" if terminate or num_experts == 1 else ", no termination"
     return f"{scale}M = {num_experts}{ending}"
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import jax
 
-from moe_theory.core.errors import MoeTheoryError, text_of
+from moe_theory.core.errors import MoeTheoryError, enclosed, text_of
 from moe_theory.sweep.systems import Sweepable
 from moe_theory.sweep.vocabulary import LARGEST_SIZE, READING, Value
 
@@ -91,7 +91,8 @@ def build_grid(axes: Sequence[GridAxis], fixed: Mapping[str, Any], system: Sweep
                 system.check(dims_by_sizes[key], params)
             except MoeTheoryError as error:
                 cell = ", ".join(f"{name}={text_of(value)}" for name, value in settings.items())
-                raise type(error)(f"in the cell {cell}: {error}" if cell else str(error), error.argument) from None
+                place = enclosed("in the cell ", cell, ": ")
+                raise type(error)(f"{place}{error}", error.argument) from None
             # If no axis varies a choice, all cells share one mapping, because there may be a million cells.
             choices = {**fixed_choices, **varied_choices} if varied_choices else fixed_choices
             cells.append(SweepCell(settings, reading, dims_by_sizes[key], choices=choices, params=params))
