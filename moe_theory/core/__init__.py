@@ -2,4 +2,4 @@
 
 import time
 
-IMPORT_TIME = time.time()  # files that change later were not imported as they are
+IMPORT_TIME = time.time()  # a file that changes later was imported in another version

@@ -20,8 +20,8 @@ Variables = set[Any]
 class StepParts(NamedTuple):
     """A step in three parts: `act(prepare(draw(key, state, params), state, params), state, params)` is the step.
 
-    `draw` and `prepare` read only round counters and leaves that no step changes, such as a pool. So they give the same
-    result on an earlier state whose counters `count` has moved on.
+    Of the state, `draw` and `prepare` read only round counters and leaves that no step changes, such as a pool. So they
+    give the same result on an earlier state, after `count` has moved its counters on.
     """
 
     draw: Callable[[Any, Any, Any], Values]  # (key, state, params): random numbers, and values that cost much to repeat
@@ -50,15 +50,15 @@ def split_step(step: Callable[[Any, Any, Any], Any], key: Any, state: Any, param
     num_keys = len(jax.tree.leaves(key))
     num_states = len(jax.tree.leaves(state))
     keys = program.invars[:num_keys]
-    parameter_variables = program.invars[num_keys:]  # of state and params
-    states = parameter_variables[:num_states]
-    after = program.outvars[:num_states]
+    state_and_params = program.invars[num_keys:]
+    states = state_and_params[:num_states]
+    new_states = program.outvars[:num_states]
     constants: Variables = set()  # leaves that the step leaves unchanged
     added: list[int | None] = [None] * num_states
     # `vmap.require_step_result` later refuses results that are not like the state.
     if isinstance(result, tuple) and result and jax.tree.structure(result[0]) == jax.tree.structure(state):
-        constants = {before for before, now in zip(states, after, strict=True) if before is now}
-        added = _added(closed, num_keys, num_states)
+        constants = {old for old, new in zip(states, new_states, strict=True) if old is new}
+        added = _added(closed, first=num_keys, count=num_states)
     counters = {variable for variable, step_by in zip(states, added, strict=True) if step_by == 1}
     stages = _stages(program.eqns, {*keys, *counters}, set(states) - constants - counters)
 
@@ -69,23 +69,23 @@ def split_step(step: Callable[[Any, Any, Any], Any], key: Any, state: Any, param
     prepare_inputs = set(prepared) | _inputs(stages.prepare)
     drawn_variables = [variable for variable in [*keys, *_outputs(stages.draw)] if variable in prepare_inputs]
 
-    def part(inputs: list[Any], equations: list[Any], outputs: list[Any]) -> Callable[[Any, Any, Any], Values]:
+    def make_part(inputs: list[Any], equations: list[Any], outputs: list[Any]) -> Callable[[Any, Any, Any], Values]:
         needed = _needed(stages.plain + equations, _variables(outputs))
-        run = _function_of(closed, [*inputs, *parameter_variables], outputs=outputs, equations=needed)
+        run = _function_of(closed, [*inputs, *state_and_params], outputs=outputs, equations=needed)
         return lambda values, state, params: run(*jax.tree.leaves((values, state, params)))
 
     def count(state: Any, rounds: Any) -> Any:
-        leaves, form = jax.tree.flatten(state)
+        leaves, state_structure = jax.tree.flatten(state)
         for place, variable in enumerate(states):
             if variable in counters:
                 leaves[place] = leaves[place] + jnp.asarray(rounds, jnp.result_type(leaves[place]))
-        return jax.tree.unflatten(form, leaves)
+        return jax.tree.unflatten(state_structure, leaves)
 
-    act = part(prepared, stages.act, program.outvars)
+    act_on_leaves = make_part(prepared, stages.act, program.outvars)
     return StepParts(
-        draw=part(keys, stages.draw, drawn_variables),
-        prepare=part(drawn_variables, stages.prepare, prepared),
-        act=lambda values, state, params: jax.tree.unflatten(structure, act(values, state, params)),
+        draw=make_part(keys, stages.draw, drawn_variables),
+        prepare=make_part(drawn_variables, stages.prepare, prepared),
+        act=lambda values, state, params: jax.tree.unflatten(structure, act_on_leaves(values, state, params)),
         count=count,
         shapes=result,
         added=added,
@@ -96,16 +96,18 @@ def require_counted(state: Any, added: list[int | None]) -> None:
     step_by = added[place_of_round(state)]
     if step_by == 1:
         return
-    complaint = "returns a `round` that is not recognizable as the previous one plus 1"
-    if step_by is not None:
-        complaint = f"adds {step_by} to the state's `round`" if step_by else "leaves the state's `round` as it was"
+    complaint = f"adds {step_by} to the state's `round`"
+    if step_by is None:
+        complaint = "returns a `round` that is not recognizable as the previous one plus 1"
+    elif step_by == 0:
+        complaint = "leaves the state's `round` as it was"
     raise DeclarationError(
         f"`step` {complaint}, but the engine derives each round's key from it and counts rounds by it. Return "
         "round=state.round + 1, and keep any other clock in a separate field."
     )
 
 
-def require_same_start(init: Callable[[Any], Any], key: Any) -> tuple[Any, int | None]:
+def trace_start(init: Callable[[Any], Any], key: Any) -> tuple[Any, int | None]:
     """Return the shapes of the states that `init` returns, and their first round if known. Raises: DeclarationError."""
     closed, shapes = jax.make_jaxpr(init, return_shape=True)(key)
     place = place_of_round(shapes) if hasattr(shapes, "round") else None
@@ -185,16 +187,19 @@ class _Offset(NamedTuple):
 def _added(closed: Any, first: int, count: int) -> list[int | None]:
     """Return what a step adds to each of `count` leaves of the state, which are the inputs from `first` on."""
     inputs = closed.jaxpr.invars
-    input_offsets = [
-        _Offset(place - first, 0) if first <= place < first + count and _is_integer(variable.aval) else None
-        for place, variable in enumerate(inputs)
-    ]
-    after = _offsets(closed, input_offsets, closed.jaxpr.outvars[:count])
-    return [offset.number if offset is not None and offset.leaf == leaf else None for leaf, offset in enumerate(after)]
+    input_offsets: list[_Offset | None] = [None] * len(inputs)
+    for leaf in range(count):
+        if _is_integer(inputs[first + leaf].aval):
+            input_offsets[first + leaf] = _Offset(leaf, number=0)
+    added: list[int | None] = [None] * count
+    for leaf, offset in enumerate(_offsets(closed, input_offsets, closed.jaxpr.outvars[:count])):
+        if offset is not None and offset.leaf == leaf:
+            added[leaf] = offset.number
+    return added
 
 
 def _offsets(closed: Any, inputs: list[_Offset | None], outputs: list[Any] | None = None) -> list[_Offset | None]:
-    """Return what is known of these outputs, by default of all, from what is known of the inputs."""
+    """Return what is known of `outputs`, by default all outputs, given what is known of the inputs."""
     program = closed.jaxpr
     offsets: dict[Any, _Offset | None] = dict(zip(program.invars, inputs, strict=True))
     for variable, constant in zip(program.constvars, closed.consts, strict=True):
@@ -214,20 +219,19 @@ def _offsets(closed: Any, inputs: list[_Offset | None], outputs: list[Any] | Non
             results = _offsets(inner, operands)
         elif name == "cond":
             branches = [_offsets(branch, operands[1:]) for branch in equation.params["branches"]]
-            results = [  # known if all branches agree
-                offsets_of_leaf[0] if len(set(offsets_of_leaf)) == 1 else None
-                for offsets_of_leaf in zip(*branches, strict=True)
-            ]
+            for place, leaf_offsets in enumerate(zip(*branches, strict=True)):
+                if len(set(leaf_offsets)) == 1:  # all branches agree
+                    results[place] = leaf_offsets[0]
         elif name == "select_n" and len(set(operands[1:])) == 1:
             results = operands[1:2]
         elif name in ("add", "sub") and None not in operands and _is_integer(result_type):
-            left: Any = operands[0]
-            right: Any = operands[1]
-            if right.leaf is None:
-                number = right.number if name == "add" else -right.number
-                results = [_Offset(left.leaf, left.number + number)]
-            elif left.leaf is None and name == "add":
-                results = [_Offset(right.leaf, left.number + right.number)]
+            first: Any = operands[0]
+            second: Any = operands[1]
+            if second.leaf is None:
+                number = second.number if name == "add" else -second.number
+                results = [_Offset(first.leaf, first.number + number)]
+            elif first.leaf is None and name == "add":
+                results = [_Offset(second.leaf, first.number + second.number)]
         elif name in _UNCHANGED and operands[0] is not None and _is_integer(result_type):
             dtype = equation.invars[0].aval.dtype
             limits = jnp.iinfo(result_type.dtype)
@@ -271,8 +275,8 @@ def _needed(equations: list[Any], outputs: Variables) -> list[Any]:
 
 
 def _without(equations: list[Any], excluded: list[Any]) -> list[Any]:
-    left_out = set(map(id, excluded))
-    return [equation for equation in equations if id(equation) not in left_out]
+    excluded_ids = set(map(id, excluded))
+    return [equation for equation in equations if id(equation) not in excluded_ids]
 
 
 def _inputs(equations: Iterable[Any]) -> Variables:
@@ -294,9 +298,9 @@ def _size(variables: Iterable[Any]) -> int:
 def _is_costly(equation: Any) -> bool:
     if equation.primitive.name in _CHEAP:
         return False
-    inner = [value for value in equation.params.values() if isinstance(value, jex_core.ClosedJaxpr)]
-    inner_equations = itertools.chain.from_iterable(program.jaxpr.eqns for program in inner)
-    return not inner or any(map(_is_costly, inner_equations))
+    inner_programs = [value for value in equation.params.values() if isinstance(value, jex_core.ClosedJaxpr)]
+    inner_equations = itertools.chain.from_iterable(program.jaxpr.eqns for program in inner_programs)
+    return not inner_programs or any(map(_is_costly, inner_equations))
 
 
 _UNCHANGED = frozenset("convert_element_type broadcast_in_dim reshape squeeze copy copy_p optimization_barrier".split())

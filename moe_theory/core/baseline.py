@@ -1,13 +1,13 @@
 """Locality losses that compare a move with a baseline, in place of (6).
 
-A round charges the gate of the chosen expert c = |w_t - w_{t-1}| >= 0. This changes the expert's output for the task by
--eta pi (1 - pi) c |v|^2, and the output of any other expert by eta pi pi' c |v|^2. So an expert that has just learned a
-task is less likely to receive it again.
+The loss (6) charges the gate of the chosen expert c = |w_t - w_{t-1}| >= 0. Let pi be this expert's gate probability,
+and pi' that of another expert. The charge changes the chosen expert's output for the task by -eta pi (1 - pi) c |v|^2,
+and the other's by eta pi pi' c |v|^2. So an expert that has just learned a task is less likely to receive it again.
 
-Here the cost is c - b. If b is the cost of the expert's own last move, a repeat after a change is rewarded, a change
-after a repeat is charged the same amount, and other rounds cost little. With pi = 1/M and orthogonal signals, an
-expert's outputs for all tasks add up to -(eta |v|^2 / M) (b - mean of all b). If b is the mean cost of all moves so
-far, every further repeat is rewarded too, so leads grow.
+Here the cost is c - b. First let b be the cost of the expert's own last move. Then the loss rewards a repeat after a
+change, and charges the same amount for a change after a repeat. Other rounds cost little. If pi = 1/M and signals are
+orthogonal, an expert's outputs for all tasks add up to -(eta |v|^2 / M) (b - mean of all b). Now let b be the mean cost
+of all moves so far. Then the loss rewards every further repeat too, so leads grow.
 
 In `edge`, servers apply the same losses when they complete tasks. Proofs are in `docs/pages/derivations/repaired.md`.
 """
@@ -21,7 +21,7 @@ from jaxtyping import Array, Float, Int
 from moe_theory.core.constraints import Within, require
 from moe_theory.core.locality import Locality, Move, distance_moved
 
-OWN_WEIGHT = 0.7  # of an expert's own last move in the baseline of `repaired`
+OWN_WEIGHT = 0.7  # weight of an expert's own last move in the baseline of `repaired`
 
 
 class Baseline(NamedTuple):
@@ -75,5 +75,5 @@ def compared(own: float) -> Locality:
 last_move = compared(1.0)  # baseline: the expert's own last move
 mean_move = compared(0.0)  # baseline: the mean of all moves
 repaired = compared(OWN_WEIGHT)  # baseline: the weighted mean of both
-# Losses by name. The paper's loss comes first. It treats a move that was not tried as costless.
+# Losses by name, the paper's own loss first.
 LOCALITIES = {"printed": distance_moved, "repaired": repaired, "last-move": last_move, "mean-move": mean_move}

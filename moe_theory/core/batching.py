@@ -19,9 +19,9 @@ from moe_theory.core.numerics import stored
 # Sums are written as chains of additions. Unlike XLA's own reductions, chains fill whole registers along the batch and
 # fuse with the operations around them. A sum that is longer than a chain is first divided into parts.
 LONGEST_CHAIN = 16
-# Parts added at once. XLA fuses nothing with a longer sum, which then takes 1.5 times as long.
+# Most parts that are added at once. A longer sum takes 1.5 times as long, because XLA fuses nothing with it.
 MOST_PARTS = 15
-MOST_TERMS = 1024  # along an axis. XLA reduces longer axes
+MOST_TERMS = 1024  # in a sum along one axis. Longer axes are left to XLA's own reductions
 
 # How an operation is batched.
 SHARED = "shared"  # it runs once for all replicates
@@ -29,7 +29,7 @@ STORED = "stored"  # it is written as chains or hashes, whose results are stored
 WRITTEN = "written"  # it is written as other operations (`rewriting`)
 TRAILING = "trailing"  # it runs unchanged on arrays that end in the batch axis
 FALLBACK = "vmap"  # `jax.vmap` moves the batch axis to the front
-Log = list[tuple[Any, str, tuple[Any, ...]]]  # operations, how they are batched, and the calls that contain them
+Log = list[tuple[Any, str, tuple[Any, ...]]]  # (operation, how it is batched, calls that contain it)
 
 
 class _Value(NamedTuple):
@@ -84,7 +84,7 @@ def one_replicate(batched: Any) -> Any:
 
 
 def _to_batched(value: _Value, size: int, shape: tuple[int, ...] | None = None) -> Any:
-    """Return the value with the batch axis, and with `shape` for each replicate, by default its own."""
+    """Return the value's array with the batch axis after the axes of `shape`, by default those of the value."""
     array, is_batched = value
     own_shape = jax.numpy.shape(array)
     if is_batched:
@@ -139,9 +139,10 @@ def _apply(equation: Any, operands: list[_Value], context: _Context) -> list[_Va
         return _results(equation, outputs, is_batched=True)
     if rule == WRITTEN:
         rewritten = rewriting.function_for(equation)
-        if rewritten is not None:  # as `_rule` has found. The log already has this operation
+        if rewritten is not None:  # always, because `_rule` has checked it
             shapes = [jax.ShapeDtypeStruct(atom.aval.shape, atom.aval.dtype) for atom in equation.invars]
-            return _replay(jax.make_jaxpr(rewritten)(*shapes), operands, context._replace(log=None))
+            program = jax.make_jaxpr(rewritten)(*shapes)
+            return _replay(program, operands, context._replace(log=None))  # the log already has this operation
     if rule == TRAILING:
         changes: dict[str, Any] = {}
         if name in _RESHAPES:
@@ -167,8 +168,8 @@ def _rule(equation: Any, operands: list[_Value], context: _Context) -> str:
     if context.stores and _is_stored(equation, operands):
         return STORED
     # A single replicate needs no operations along the batch, but must be rounded like one of many.
-    is_rounded = context.size > 1 or name in rewriting.ROUNDING
-    if context.stores and is_rounded and rewriting.function_for(equation) is not None:
+    needs_rewriting = context.size > 1 or name in rewriting.ROUNDING
+    if context.stores and needs_rewriting and rewriting.function_for(equation) is not None:
         return WRITTEN
     is_trailing = name in _SAME_AXES or (name in _RESHAPES and len(operands) == 1) or _is_elementwise(equation)
     return TRAILING if is_trailing else FALLBACK
@@ -181,7 +182,7 @@ def _is_elementwise(equation: Any) -> bool:
 
 
 def _bind(equation: Any, arrays: list[Any], **changes: Any) -> Any:
-    return equation.primitive.bind(*arrays, **{**equation.params, **changes})
+    return equation.primitive.bind(*arrays, **(equation.params | changes))
 
 
 def _results(equation: Any, outputs: Any, is_batched: bool) -> list[_Value]:
@@ -228,7 +229,7 @@ _ELEMENTWISE = frozenset(
 
 _NARROW = (jax.numpy.float16, jax.numpy.bfloat16)  # XLA adds these in float32
 
-# By operation: (equation, operands) -> its results for the whole batch.
+# By operation: (equation, *arrays of its operands) -> its result for the whole batch.
 _STORED: dict[str, Callable[..., Any]] = {
     "random_bits": lambda equation, keys: stored(
         threefry.random_bits(keys, equation.params["bit_width"], equation.params["shape"])

@@ -11,7 +11,6 @@ def termination_rounds(num_experts: Count, learning_rate: Positive) -> int: ...
 import dataclasses
 import functools
 import inspect
-import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
@@ -84,7 +83,7 @@ class OneOf:
 
 @dataclasses.dataclass(frozen=True)
 class Squared:
-    """0, or a number whose square, and sums of such squares, the run's precision can hold."""
+    """0, or a number whose square fits the run's precision, with room for sums of such squares."""
 
     room: float = 1e4  # factor between the allowed numbers and the roots of the precision's limits
 
@@ -104,7 +103,7 @@ class AtMost:
     why: str
 
 
-PaddedTo = functools.partial(AtMost, why="arrays are padded to this size")  # the argument is a size in `Dims`
+PaddedTo = functools.partial(AtMost, why="arrays are padded to this size")  # takes the name of a size in `Dims`
 
 
 @dataclasses.dataclass(frozen=True)
@@ -138,7 +137,7 @@ PositiveAmount = Annotated[float, Within(low=0, open_low=True)]
 
 
 def check(params: Any, dims: Any = None) -> Values:
-    """Refuse parameters that violate a constraint on their fields, or that the run's precision cannot hold."""
+    """Return the parameters that are not traced, after a check of their constraints and of the run's precision."""
     real = jnp.result_type(float)
     values = {name: np.asarray(value) for name, value in params._asdict().items() if not isinstance(value, Tracer)}
     for name, value in values.items():
@@ -182,7 +181,7 @@ def check_sizes(dims: Any) -> None:
 
 
 def require(constraint: Any, **values: Any) -> None:
-    """Raise InvalidValueError for values that are not finite or violate a constraint (`Whole(2)`) or type (`Count`)."""
+    """Raise InvalidValueError for values that are not finite or violate a constraint, such as `Whole(2)` or `Count`."""
     for name, value in values.items():
         _require(getattr(constraint, "__metadata__", (constraint,)), name, value)
 
@@ -231,7 +230,7 @@ def require_overparameterized(num_features: Features, num_samples: Size) -> None
 
 
 def require_ordered(values: Mapping[str, Any], lower: str, upper: str, why: str) -> None:
-    """Raise InvalidValueError where the value called `lower` is above that called `upper`, if `values` has both."""
+    """Raise InvalidValueError if `values` has both names and the value of `lower` exceeds that of `upper`."""
     if not {lower, upper} <= values.keys():
         return
     try:
@@ -282,11 +281,12 @@ def stated(kind: type) -> dict[str, tuple[Any, ...]]:
 @functools.cache
 def _constraints(kind: type) -> dict[str, tuple[Any, ...]]:
     kinds = (Within, Whole, OneOf, Squared, AtMost, Undefined)
-    constraints = {}
+    constraints: dict[str, tuple[Any, ...]] = {}
     for name, hint in hints_of(kind).items():
-        members = [hint, *(member for member in get_args(hint) if get_args(member))]  # also the members of a union
-        metadata = itertools.chain.from_iterable(getattr(member, "__metadata__", ()) for member in members)
-        constraints[name] = tuple(part for part in metadata if isinstance(part, kinds))
+        constraints[name] = ()
+        for member in (hint, *get_args(hint)):  # also the members of a union
+            metadata = getattr(member, "__metadata__", ())
+            constraints[name] += tuple(part for part in metadata if isinstance(part, kinds))
     return constraints
 
 
@@ -304,7 +304,7 @@ def _admitted(owner: Any, values: Mapping[str, Any]) -> dict[str, Any]:
                 )
             admitted[name] = value._replace(**_admitted(hint, value._asdict()))
         elif is_known(value) and (constraints or is_tuple):
-            admitted[name] = _admitted_value(name, value, hint, constraints, is_tuple)
+            admitted[name] = _admitted_value(name, value, hint, constraints, is_field=is_tuple)
     return admitted
 
 
@@ -313,7 +313,7 @@ def _admitted_value(name: str, value: Any, hint: Any, constraints: tuple[Any, ..
         return None
     base = _base_of(hint)
     if base is str:
-        _require_allowed(constraints[:1], name, text=shortened(value), number=value)  # at most a `OneOf`
+        _require_allowed(constraints[:1], name, text=shortened(value), number=value)  # one `OneOf`, or no constraint
         return value
     _require(constraints, name, value)
     axes = None if is_field else axes_of(hint)  # in a batch, fields have one more axis
@@ -329,7 +329,7 @@ def _admitted_value(name: str, value: Any, hint: Any, constraints: tuple[Any, ..
 
 
 def _base_of(hint: Any) -> Any:
-    """Return a type without its constraints. Of a union it is that of the first member."""
+    """Return a type, or the first member of a union, without its constraints."""
     annotated = hint if hasattr(hint, "__metadata__") else next(iter(get_args(hint)), hint)
     return getattr(annotated, "__origin__", annotated)
 
@@ -377,7 +377,7 @@ _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
 
 def typed(name: str, value: Any, defaults: Any) -> bool | int | float:
-    """Return a number, or that in a text, in the type of the field `name` of `defaults`. Raises: InvalidValueError."""
+    """Return a number, or a text's number, in the type of the field `name` of `defaults`. Raises: InvalidValueError."""
     kind = np.asarray(getattr(defaults, name)).dtype.kind
     text = str(value).strip()
     try:

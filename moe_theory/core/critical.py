@@ -1,10 +1,10 @@
-"""The gate drive at which an expert that leads for a task stays ahead after paying for it.
+"""The least gate drive with which an expert that leads for a task stays ahead after it pays for the task.
 
-Experts learn a task n in turn. Each moves its model by c, and pays for it: the locality loss (6) lowers its output for
-n and raises all others. If all outputs are equal at first, the first M - 1 payers are different experts, and the last
-expert is ahead when its turn comes. To first order all outputs are equal again afterwards, so the curvature of the
-softmax decides whether the last expert is still ahead. With kappa = eta c |v|^2 / M, a payment by expert m changes the
-outputs to
+Experts learn a task n in turn. Each moves its model by c and pays for the move: the locality loss (6) lowers its output
+for n and raises the other experts' outputs. If all outputs are equal at first, the first M - 1 payers are different
+experts, and the last expert is ahead when its turn comes. To first order all outputs are equal again afterwards, so the
+curvature of the softmax decides whether the last expert is still ahead. With kappa = eta c |v|^2 / M, a payment by
+expert m changes the outputs to
 
     h_j <- h_j - M kappa pi_m (1[j = m] - pi_j),
 
@@ -18,7 +18,7 @@ import numpy as np
 from moe_theory.core.constraints import Whole, Within, checked, require
 from moe_theory.core.errors import InvalidValueError
 
-SETTLED = 1e-12  # relative to the first payment, a payment that no longer matters
+SETTLED = 1e-12  # a payment that is this small, relative to the first, no longer matters
 AT_LEAST_TWO = Whole(2)  # experts, because a lead needs a second one
 DRIVES = (1e-3, 1e3)  # lower and upper end of the search for the critical drive
 
@@ -26,8 +26,8 @@ DRIVES = (1e-3, 1e3)  # lower and upper end of the search for the critical drive
 def lead_after_turns(num_experts: int, drive: float, contraction: float = 0.0) -> float:
     """Return how far the last of M experts leads after each has paid for a task in turn, starting from equal outputs.
 
-    Each time it receives the task again, the last expert pays contraction, contraction^2, ... more. The result is its
-    smallest lead, which is negative if another expert gets ahead.
+    The last expert then receives the task again and again, and pays contraction, contraction^2, ... more. The result is
+    its smallest lead, which is negative if another expert gets ahead.
 
     Args:
         drive: kappa = eta c |v|^2 / M, where c is the move of an expert that learns a new task.
@@ -69,7 +69,7 @@ def critical_drive(
             update, ((d - s)/(d - 1))^0.5 for slow experts.
         perturbation: lambda, the required lead. None stands for a small lead. A value is needed if M = 2, or if M = 3
             and experts fit a task in one update. There kappa_c tends to 0 like (4 lambda)^(1/3) and (6 lambda)^(1/4).
-    Returns: the drive kappa = eta c |v|^2 / M, where c is an expert's move after another task (E|w| in `gate_drive`).
+    Returns: the drive kappa = eta c |v|^2 / M, where c is an expert's move after another task, E|w| in `gate_drive`.
         The critical drive depends neither on the number of tasks nor on sigma_0, and only weakly on lambda.
     Raises: InvalidValueError outside these ranges, or if a perturbation is needed but missing.
     Source: docs/pages/derivations/gates.md. Contradicts Lemma 15, Propositions 1 and 3 of `continual`, and 3 of `edge`.

@@ -1,7 +1,7 @@
 """Assertions of `debug=True` in every round of a run.
 
-Numbers in the state and the info must be finite, unless their field is `Undefined`, and in their field's range. Array
-indices must be in bounds.
+Numbers in the state and the info must be in their field's range. They must be finite, unless their field is
+`Undefined`. Array indices must be in bounds.
 """
 
 import functools
@@ -21,8 +21,8 @@ from moe_theory.core.errors import InvalidValueError, MoeTheoryError
 
 _ERRORS = chex.ChexifyChecks.user | chex.ChexifyChecks.index
 _MESSAGE = re.compile(r"Custom message: (.*)\. \[failed at", re.DOTALL)
-_ROOM = 1e-5  # how far rounding may leave a range, relative to its ends
-_HANGING = "chexify assertion statuses were not inspected"  # chex's warning at exit, although we waited for the checks
+_TOLERANCE = 1e-5  # how far rounding may move a value out of a range, relative to the range's ends
+_EXIT_WARNING = "chexify assertion statuses were not inspected"  # chex logs it although we waited for the checks
 
 
 def run(
@@ -41,7 +41,7 @@ def run(
         raise InvalidValueError(
             "debug=True raises errors, which is impossible inside your own jax.jit. Call it outside.", argument="debug"
         )
-    faults.warn_of_own_programs()  # chex passes no options to the compiler, so this run may round differently
+    faults.warn_of_own_programs()  # chex passes no options to the compiler, so the fault is not avoided
     if not is_batch:  # assertions run on a batch of one
         keys, state = jax.tree.map(lambda leaf: jnp.asarray(leaf)[..., None], (keys, state))
     run_program = _program(system, num_rounds, record_every, observe)
@@ -64,27 +64,25 @@ def run(
 
 @functools.lru_cache(16)
 def _program(system: Any, num_rounds: int, record_every: int, observe: Callable[[Any, Any], Any]) -> Callable[..., Any]:
-    absl = logging.getLogger("absl")
-    if _is_news not in absl.filters:
-        absl.addFilter(_is_news)
+    logging.getLogger("absl").addFilter(_is_not_exit_warning)  # adding it again has no effect
 
-    def run(keys: Any, state: Any, params: Any) -> Any:
+    def run_all(keys: Any, state: Any, params: Any) -> Any:
         def run_one(replicate: Any) -> Any:
             key, start = replicate
-            arguments = (_asserting(system), key, start, params, num_rounds, record_every, observe)
+            arguments = (_with_assertions(system), key, start, params, num_rounds, record_every, observe)
             return vmap.run(*arguments, reduce=None, is_batch=False)
 
         states = jax.tree.map(lambda leaf: jnp.moveaxis(leaf, -1, 0), state)  # the replicate axis first
         return jax.lax.map(run_one, (keys, states))
 
-    return chex.chexify(jax.jit(run), async_check=False, errors=_ERRORS)
+    return chex.chexify(jax.jit(run_all), async_check=False, errors=_ERRORS)
 
 
-def _is_news(record: logging.LogRecord) -> bool:
-    return _HANGING not in record.getMessage()
+def _is_not_exit_warning(record: logging.LogRecord) -> bool:
+    return _EXIT_WARNING not in record.getMessage()
 
 
-def _asserting(system: Any) -> Any:
+def _with_assertions(system: Any) -> Any:
     def init(key: Any, params: Any) -> Any:
         state = system.init(key, params)
         _assert_values("state", state, state.round)
@@ -111,9 +109,9 @@ def _assert_values(name: str, tree: Any, round: Any) -> None:
             _assert_all(jnp.isfinite(leaf), round, leaf, where, "where it must be finite")
         for constraint in constraints:
             if isinstance(constraint, Within):
-                room = _ROOM if is_real else 0
-                low = constraint.low - room * max(1, abs(constraint.low))
-                high = constraint.high + room * max(1, abs(constraint.high))
+                tolerance = _TOLERANCE if is_real else 0
+                low = constraint.low - tolerance * max(1, abs(constraint.low))
+                high = constraint.high + tolerance * max(1, abs(constraint.high))
                 is_inside = ~((leaf < low) | (leaf > high))  # true for NaN, which the assertion above reports
                 _assert_all(is_inside, round, leaf, where, f"outside [{constraint.low:g}, {constraint.high:g}]")
 

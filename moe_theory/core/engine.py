@@ -41,8 +41,9 @@ _BARRIERS_STORE = {
     "xla_disable_hlo_passes": "cse_barrier_expander,small-while-loop-hoisting,cpu-parallel-task-assigner",
     "xla_cpu_prefer_vector_width": 512,
 }
-# Other versions may not know these options. XLA compiles everything itself, unless replicates are matrices, for which a
-# library is faster. Loops copy less. LLVM's second level compiles faster than its third, to faster code.
+# Options that other versions of XLA may not know. With `_BY_XLA`, XLA compiles everything itself. States with matrices
+# do not use it, because a library is faster for them. With `_FURTHER`, loops copy less. LLVM's second level compiles
+# faster than its third, to faster code.
 _BY_XLA = {"xla_cpu_experimental_ynn_fusion_type": ""}
 _FURTHER = {"xla_cpu_copy_insertion_use_region_analysis": True, "xla_backend_optimization_level": 2}
 
@@ -69,7 +70,7 @@ def run(
     or if the programs of the installed JAX cannot be rewritten, `vmap.run` does the run.
     """
     require_own_jax()
-    # NumPy's integers are not instances of int.
+    # NumPy's integers are not instances of int, which `run_records` tests for.
     num_rounds = int(num_rounds)
     record_every = int(record_every)
     if state is not None and is_known(state.round):
@@ -98,11 +99,11 @@ def run(
     before_blocks = (system, keys, state, params)
     after_blocks = (lengths, observe, reduce, is_batch)
     if blocks.room > num_records:
-        traced_for = (system.step, keys.shape, bytes_of((state, params)), blocks, observe, reduce, is_batch)
-        if traced_for not in _RECORD_BYTES:  # once, because tracing takes as long as a small run
+        compiled_for = (system.step, keys.shape, bytes_of((state, params)), blocks, observe, reduce, is_batch)
+        if compiled_for not in _RECORD_BYTES:  # once, because tracing takes as long as a small run
             _, record_shapes = run_program.eval_shape(*before_blocks, blocks, *after_blocks)
-            _RECORD_BYTES[traced_for] = bytes_of(record_shapes)
-        if _RECORD_BYTES[traced_for] > SPARE_BYTES:
+            _RECORD_BYTES[compiled_for] = bytes_of(record_shapes)
+        if _RECORD_BYTES[compiled_for] > SPARE_BYTES:
             blocks = blocks._replace(room=num_records)
     state, records = run_program(*before_blocks, blocks, *after_blocks)
     return state, without_room(records, blocks, num_records, platform)
@@ -301,7 +302,7 @@ def _run_plainly(*arguments: Any) -> tuple[Any, Any]:
     system, keys, state, params, *_, is_batch = arguments
     if can_rewrite():
         one_key = one_replicate(keys) if is_batch else keys
-        key = jax.eval_shape(lambda key: key, one_key)  # its shape
+        key = jax.eval_shape(lambda key: key, one_key)  # the key's shape
         if state is None:
             start_state = jax.eval_shape(system.init, key, params)
         else:
@@ -348,8 +349,8 @@ def _machine(traits, system, keys, state, first_round, params, observe, reduce, 
     step_round = batch(system.step, is_batched)
     observe_round = batch(observe, (True, True))
     one_info = split.shapes[1]
-    # A loop carries the observed leaves of the last info, because copying all leaves costs as much as a round.
-    is_observed = _which_are_read(observe, one_state, one_info)
+    # A loop carries only the leaves of the last info that `observe` reads. Copying all leaves costs as much as a round.
+    read_flags = _which_are_read(observe, one_state, one_info)
     structure = jax.tree.structure(one_info)
 
     if traits.is_split:
@@ -374,18 +375,18 @@ def _machine(traits, system, keys, state, first_round, params, observe, reduce, 
 
     def act(draws, state):
         state, info = advance(draws, state)
-        return state, [leaf for leaf, is_read in zip(jax.tree.leaves(info), is_observed, strict=True) if is_read]
+        return state, [leaf for leaf, is_read in zip(jax.tree.leaves(info), read_flags, strict=True) if is_read]
 
     batch_shape = jnp.shape(keys) if is_batch else ()
 
     def make_zeros(are_read: bool) -> list[Any]:
-        pairs = zip(jax.tree.leaves(one_info), is_observed, strict=True)
+        pairs = zip(jax.tree.leaves(one_info), read_flags, strict=True)
         return [jnp.zeros((*leaf.shape, *batch_shape), leaf.dtype) for leaf, is_read in pairs if is_read is are_read]
 
     def record(state, leaves):
         read = iter(leaves)
         unread = iter(make_zeros(are_read=False))  # the result does not depend on their values
-        info_leaves = [next(read if is_read else unread) for is_read in is_observed]
+        info_leaves = [next(read if is_read else unread) for is_read in read_flags]
         observed = observe_round(state, jax.tree.unflatten(structure, info_leaves))
         return observed if reduce is None else jax.tree.map(reduce, observed)
 
@@ -432,9 +433,9 @@ STATE_COPIES = 20
 
 
 def width_for(state: Any, platform: str = "cpu", count: int | None = None, memory: int | None = None) -> int:
-    """Return the number of replicates of this state (arrays or their shapes) to run together, a power of two.
+    """Return the number of replicates to run together, a power of two, for one replicate's state or its shapes.
 
-    On a CPU the number is 1 to 64, so that the states fit a core's cache. On other devices they fill `memory`, in
+    On a CPU the number is 1 to 64, so that the states fit a core's cache. On other devices the states fill `memory`, in
     bytes, by default the device's. The number is at most `count` rounded up to a power of two.
     """
     state_bytes = bytes_of(state)

@@ -36,7 +36,7 @@ class UnknownNameError(MoeTheoryError):
 
 
 class MissingError(MoeTheoryError):
-    """Saved results, or a file, that are missing."""
+    """Saved results or a file that do not exist."""
 
 
 class DamagedError(MoeTheoryError):
@@ -63,18 +63,17 @@ class DataError(MoeTheoryError):
         self.reason = reason
 
 
-def unknown_name(kind: str, name: str, known: Iterable[str], of: type | None = None) -> UnknownNameError:
+def unknown_name(kind: str, name: str, known: Iterable[str], params_type: type | None = None) -> UnknownNameError:
     """Return the error for a `name` that is not among the `known` names, with similar ones suggested.
 
-    Args:
-        of: a paper's `Params` or `Dims`. If `name` is a symbol of the paper, the error names the field for it.
+    `params_type` is a paper's `Params` or `Dims`. If `name` is a symbol of the paper, the error names the field for it.
     """
     known = sorted(known)
     unknown = f"unknown {kind} {shortened(name)}."
-    field = "" if of is None else named_by(name, of)
+    field = "" if params_type is None else named_by(name, params_type)
     if field:
-        which = "" if field in known else f", but that is no {kind} here"
-        return UnknownNameError(f"{unknown} The paper's {name} is called {field}{which}.", kind)
+        restriction = "" if field in known else f", but that is no {kind} here"
+        return UnknownNameError(f"{unknown} The paper's {name} is called {field}{restriction}.", kind)
     prefix = name[: name.find(".") + 1]  # such as "continual.". A common prefix does not make names similar
     if not any(candidate.startswith(prefix) for candidate in known):
         prefix = ""
@@ -147,7 +146,7 @@ def enclosed(before: str, text: object, after: str = "") -> str:
 
 
 _LIBRARIES = {Path(__file__).parents[1], Path(sysconfig.get_path("stdlib")), Path(sysconfig.get_path("purelib"))}
-OWN_CODE = (Exception, SystemExit)  # exceptions that a user's code may raise, other than Ctrl-C
+OWN_CODE = (Exception, SystemExit)  # what a user's own code may raise, except Ctrl-C
 
 
 def described(failure: BaseException) -> str:
@@ -159,7 +158,7 @@ def described(failure: BaseException) -> str:
 
 
 def frames(failure: BaseException) -> str:
-    """Return the innermost line of the user's code: " (my_claims.py, line 12: return ...)"."""
+    """Return where the user's code failed, such as " (my_claims.py, line 12: return ...)"."""
     stack = traceback.extract_tb(failure.__traceback__)
     files = [frame for frame in stack if frame.filename[0] != "<"]  # others have names such as "<string>"
     users = [frame for frame in files if _LIBRARIES.isdisjoint(Path(frame.filename).parents)]

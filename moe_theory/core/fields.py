@@ -46,8 +46,8 @@ def fields_beside(cls: type) -> list[Field]:
 
 
 def _comment(lines: list[str], field: ast.AnnAssign) -> str:
-    behind = _COMMENT.search(lines[(field.end_lineno or field.lineno) - 1])
-    if behind:
-        return behind[1]
-    above = itertools.takewhile(lambda line: line.lstrip().startswith("#"), reversed(lines[: field.lineno - 1]))
-    return " ".join(reversed([line.strip("# ") for line in above]))
+    trailing = _COMMENT.search(lines[(field.end_lineno or field.lineno) - 1])
+    if trailing:
+        return trailing[1]
+    lines_above = itertools.takewhile(lambda line: line.lstrip().startswith("#"), reversed(lines[: field.lineno - 1]))
+    return " ".join(reversed([line.strip("# ") for line in lines_above]))

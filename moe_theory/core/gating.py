@@ -28,9 +28,7 @@ def gate_probabilities(outputs: Float[Array, " M"], available: Bool[Array, " M"]
 def best_expert(scores: Float[Array, " M"], available: Bool[Array, " M"]) -> tuple[Int[Array, ""], Bool[Array, " M"]]:
     """Return the index and one-hot mask of the available expert with the highest score (lowest index on ties).
 
-    If no expert is available, the index is -1 and the mask is empty.
-
-    Source: Eq. (1) of `continual`.
+    If no expert is available, the index is -1 and the mask is empty. Source: Eq. (1) of `continual`.
     """
     max_experts = scores.shape[0]
     indices = jnp.arange(max_experts, dtype=jnp.int32)
@@ -81,7 +79,7 @@ def task_loss(
     """Return the part of the task loss (8) that depends on the gates: sum_m pi_m cost_m, with constant costs.
 
     The locality loss (6) charges a chosen expert |w_t - w_{t-1}|^q, and the auxiliary loss (7) charges it alpha M f_t /
-    t. P_t depends on the current gates only through its newest term.
+    t. P_t in (7) is a mean over rounds, so the current gates enter only its newest term.
 
     Source: Eqs. (6)-(8), (27), (30) of `continual`.
     """
@@ -121,8 +119,8 @@ class Pairs(NamedTuple):
 def pairs_of(outputs: Float[np.ndarray, "M N B"], sets: Int[np.ndarray, "N B"] | None = None) -> Pairs:
     """Return the pairs of experts for different sets of signals, and compare the outputs of each pair.
 
-    The experts of a pair cannot both trail. Because of their sets, h_m(n) > h_m(n') and h_m'(n') > h_m'(n), and the sum
-    of both is [h_m(n) - h_m'(n)] + [h_m'(n') - h_m(n')] > 0. A larger output means a larger probability.
+    The experts of a pair cannot both trail. Let m be highest at signal n, and m' at n'. Then h_m(n) > h_m(n') and
+    h_m'(n') > h_m'(n). The sum of both differences is [h_m(n) - h_m'(n)] + [h_m'(n') - h_m(n')] > 0.
 
     Args:
         sets: the set of each signal, such as its cluster. By default every signal is its own set.
@@ -134,5 +132,6 @@ def pairs_of(outputs: Float[np.ndarray, "M N B"], sets: Int[np.ndarray, "N B"] |
         sets = np.broadcast_to(np.arange(outputs.shape[1])[:, None], outputs.shape[1:])
     sets_of_best = sets[best_signals, runs]
     highest = np.take_along_axis(outputs, best_signals[:, None], axis=1)[:, 0]
-    rival_outputs = outputs[np.arange(len(outputs))[None, :, None], best_signals[:, None], runs]  # h_m' at m's signal
+    rivals = np.arange(len(outputs))[None, :, None]  # m'
+    rival_outputs = outputs[rivals, best_signals[:, None], runs]  # h_m' at m's signal
     return Pairs(exist=sets_of_best[:, None] != sets_of_best[None, :], trail=highest[:, None] <= rival_outputs)

@@ -1,4 +1,4 @@
-"""The key and the replicates that a returned state came from, because the state does not store them."""
+"""A record of the key and replicates from which each returned state came. States do not store them."""
 
 import hashlib
 import weakref
@@ -10,7 +10,8 @@ import numpy as np
 from moe_theory.core.constraints import is_known
 from moe_theory.core.errors import InvalidValueError
 
-# By the `id` of a state's array `round`: a reference, because a later array may get the same `id`, and the digest.
+# By the `id` of a state's array `round`: a weak reference to this array, and the digest of the key and replicates. The
+# reference tells whether a later array has the same `id`.
 _DIGESTS: dict[int, tuple[Any, bytes]] = {}
 
 
@@ -23,12 +24,12 @@ def digest_of(key: Any, names: Any = ()) -> bytes | None:
 
 def remember(state: Any, digest: bytes | None) -> None:
     """Store the key and replicates that `state` came from, for as long as its `round` exists."""
-    count = state.round
-    if digest is None or not isinstance(count, jax.Array) or not is_known(count):
+    round_array = state.round
+    if digest is None or not isinstance(round_array, jax.Array) or not is_known(round_array):
         return
-    number = id(count)
-    reference = weakref.ref(count, lambda _: _DIGESTS.pop(number, None))
-    _DIGESTS[number] = (reference, digest)
+    array_id = id(round_array)
+    reference = weakref.ref(round_array, lambda _: _DIGESTS.pop(array_id, None))
+    _DIGESTS[array_id] = (reference, digest)
 
 
 def require_same(state: Any, digest: bytes | None) -> None:

@@ -210,14 +210,14 @@ def minimum_norm(models: Float[Array, "k d"], arrival: Any, params: Any) -> Floa
         component = jnp.sum(row * column)
         remainder = residuals[:, sample] - jnp.sum(change * column, axis=1)
         is_independent = component > 0
-        divisor = jnp.where(component > 0, component, 1)
+        divisor = jnp.where(is_independent, component, 1)
         steps = jnp.where(is_independent, remainder / divisor, 0)
         change = change + steps[:, None] * row
     return change
 
 
 def targets_of(arrival: Any) -> Float[Array, " s"]:
-    """Return the targets y of an arrival's samples, which are X' w of its ground truth unless it has its own targets.
+    """Return the targets y that an arrival has, or X' w with its ground truth w if it has none.
 
     Raises: InvalidValueError for an arrival with neither.
     Source: Section 3.1 of `continual`.
@@ -280,5 +280,5 @@ def _eliminate(features: Float[Array, "d s"], further: list[Array]) -> tuple[lis
 
 
 def _floor(features: Float[Array, "d s"]) -> Float[Array, " s"]:
-    """Return the squared length up to which the remainder of a column is a rounding error, of at most 64 roundings."""
+    """Return the squared length up to which a column's remainder counts as an error of at most 64 roundings."""
     return jnp.square(64 * jnp.finfo(features.dtype).eps) * jnp.sum(jnp.square(features), axis=0)

@@ -30,10 +30,6 @@ class Move(NamedTuple):
     learned: Bool[Array, " M"]  # which experts learned a task
 
 
-def no_memory(dims: Any) -> None:
-    del dims
-
-
 class Locality(NamedTuple):
     """A locality loss: the cost of experts' moves, and a memory of earlier moves.
 
@@ -53,7 +49,7 @@ class Locality(NamedTuple):
 
     # (move, memory, arrival, params) -> (costs, new memory). Costs (M,) are ignored for experts that learned nothing
     cost: Callable[[Move, Any, Any, Any], tuple[Float[Array, " M"], PyTree]]
-    init: Callable[[Any], PyTree] = no_memory  # (dims) -> the memory before round 1, a PyTree of arrays
+    init: Callable[[Any], PyTree] = lambda dims: None  # (dims) -> the memory before round 1, a PyTree of arrays
 
 
 # The papers' own loss |w_t - w_{t-1}|^q. Source: Eq. (6) of `continual`.

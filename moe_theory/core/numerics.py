@@ -24,9 +24,9 @@ def plain(value: Any) -> float | np.ndarray:
 
 def rounded(product: jax.Array, zero: jax.Array) -> jax.Array:
     """Return `product`, rounded before any sum with it. The integer `zero` is 0, but a compiler cannot know that."""
-    words = jnp.int32 if product.dtype == jnp.float32 else jnp.int64
-    bits = jax.lax.bitcast_convert_type(product, words)
-    return jax.lax.bitcast_convert_type(bits ^ zero.astype(words), product.dtype)
+    integer_type = jnp.int32 if product.dtype == jnp.float32 else jnp.int64
+    bits = jax.lax.bitcast_convert_type(product, integer_type)
+    return jax.lax.bitcast_convert_type(bits ^ zero.astype(integer_type), product.dtype)
 
 
 def rounded_positive(product: jax.Array) -> jax.Array:

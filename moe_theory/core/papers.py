@@ -105,7 +105,7 @@ class Paper:
     def import_claims(self) -> None:
         """Import the module that declares the paper's statements and claims, unless `PAPER` is in it."""
         if self.statements:
-            self._import("statements", f"{self.statements}:")  # the colon says that this is a module, no attribute
+            self._import("statements", f"{self.statements}:")  # the colon says that this is a module, not an attribute
 
     def import_figures(self) -> Mapping[str, Any]:
         """Return the figures by name."""
@@ -217,11 +217,11 @@ def declaration_of(name: str) -> dict[str, Any]:
     for node in parsed_source(point.module).body:
         match node:  # NAME = Paper(...), where NAME is the entry point's
             case ast.Assign(targets, ast.Call(keywords=keywords)) if point.attr in map(ast.unparse, targets):
-                return {keyword.arg: _plain(keyword.value) for keyword in keywords if keyword.arg}
+                return {keyword.arg: _literal(keyword.value) for keyword in keywords if keyword.arg}
     return {}
 
 
-def _plain(node: ast.expr) -> Any:
+def _literal(node: ast.expr) -> Any:
     try:
         return ast.literal_eval(node)
     except ValueError:

@@ -59,7 +59,7 @@ def of_parts(*, like: Callable[..., System] | None = None, only: Sequence[str] |
 
 
 def parts_of(system: System) -> Mapping[str, Any]:
-    """Return the paper's own parts for the system by name, or nothing for a system that was not built of parts."""
+    """Return the paper's own parts by name, or an empty mapping for a system that was not built of parts."""
     origin = _origin(system)
     return {} if origin is None else origin.printed_parts
 

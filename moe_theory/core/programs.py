@@ -33,11 +33,11 @@ def jit(function: Callable[..., Any], **keywords: Any) -> Callable[..., Any]:
 
 @contextlib.contextmanager
 def compiled_once(program: Hashable) -> Iterator[None]:
-    """Use a program inside this context. Until the program has been compiled, only one thread can."""
-    use = (program, jax.config.jax_default_device)  # pyright: ignore[reportAttributeAccessIssue]
+    """Enter the context to use a program. Only one thread can be inside until the program has been compiled."""
+    program_on_device = (program, jax.config.jax_default_device)  # pyright: ignore[reportAttributeAccessIssue]
     with contextlib.ExitStack() as first_use:
-        first_use.enter_context(_locks.setdefault(use, threading.RLock()))
-        if use in _compiled:
+        first_use.enter_context(_locks.setdefault(program_on_device, threading.RLock()))
+        if program_on_device in _compiled:
             first_use.close()  # releases the lock
         yield
-        _compiled.add(use)
+        _compiled.add(program_on_device)

@@ -22,7 +22,7 @@ from moe_theory.core.numerics import Numbers, rounded_positive, stored
 
 UNIFORMS = 0
 NORMALS = 1
-PART_STREAM = 0x70617274  # "part" in ASCII, folded into a round's key for a part with a `key`. No `split` reaches it
+PART_STREAM = 0x70617274  # "part" in ASCII. Folded into a round's key, it gives a key that no `split` gives
 
 
 def root_key(seed: int) -> Key[Array, ""]:
@@ -93,7 +93,7 @@ def uniforms(key: Key[Array, ""], count: int, dtype: Any) -> Float[Array, " n"]:
     The numbers are midpoints of 2^23 equal parts in float32, and of 2^52 parts in float64. A longer array begins with
     the same numbers as a shorter one.
     """
-    return draws(key, count, 0, dtype)[0]
+    return draws(key, num_uniforms=count, num_normals=0, dtype=dtype)[0]
 
 
 def normals(key: Key[Array, ""], count: int, dtype: Any) -> Float[Array, " n"]:
@@ -101,7 +101,7 @@ def normals(key: Key[Array, ""], count: int, dtype: Any) -> Float[Array, " n"]:
 
     Normals are independent of `uniforms` of the same key. A longer array begins with the same numbers as a shorter one.
     """
-    return draws(key, 0, count, dtype)[1]
+    return draws(key, num_uniforms=0, num_normals=count, dtype=dtype)[1]
 
 
 @functools.partial(jax.jit, static_argnums=(1, 2, 3))
@@ -137,16 +137,16 @@ def draws(
     words = threefry.stored_pairs(block(key, places, streams))
 
     def words_of_numbers(rows: slice) -> list[list[Array]]:
-        starts = range(0, 4, num_words)  # positions in a row at which a number begins
-        return [[word[rows] for word in words[start : start + num_words]] for start in starts]
+        columns = [word[rows] for word in words]
+        return [columns[start : start + num_words] for start in range(0, 4, num_words)]  # one list per number in a row
 
-    of_uniforms = words_of_numbers(slice(num_rows[0]))
-    of_normals = words_of_numbers(slice(num_rows[0], None))
+    uniform_words = words_of_numbers(slice(num_rows[0]))
+    normal_words = words_of_numbers(slice(num_rows[0], None))
     numbers = []
-    for radial, angular in zip(of_normals[::2], of_normals[1::2], strict=True):
+    for radial, angular in zip(normal_words[::2], normal_words[1::2], strict=True):
         radius = jnp.sqrt(-2 * jnp.log(_unit(radial, dtype, is_fine=True)))
         numbers += [radius * part for part in _on_circle(_unit(angular, dtype) - 0.5)]
-    units = [_unit(part, dtype) for part in of_uniforms]
+    units = [_unit(part, dtype) for part in uniform_words]
     return _interleave(units, num_uniforms), _interleave(numbers, num_normals)
 
 
@@ -175,7 +175,7 @@ def _unit(words: list[UInt32[Array, " rows"]], dtype: Any, *, is_fine: bool = Fa
 
 
 def _on_circle(turns: Float[Array, "*shape"]) -> tuple[Float[Array, "*shape"], Float[Array, "*shape"]]:
-    """Return cosine and sine of 2 pi `turns` for |turns| <= 1/2, up to 1e-6 in float32 and 1e-14 in float64."""
+    """Return cosine and sine of 2 pi `turns` for |turns| <= 1/2, with errors of 1e-6 in float32, 1e-14 in float64."""
     square = jnp.square(turns)
     cosine, sine = _circle_series(5 if turns.dtype == jnp.float32 else 9)
     return _alternating(cosine, square), turns * _alternating(sine, square)
@@ -183,7 +183,7 @@ def _on_circle(turns: Float[Array, "*shape"]) -> tuple[Float[Array, "*shape"], F
 
 @functools.cache
 def _circle_series(degree: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return coefficients on [0, 1/4] of cos(2 pi q^0.5), up to `degree` + 1, and of sin(2 pi q^0.5) / q^0.5."""
+    """Return |coefficients| on [0, 1/4] of cos(2 pi q^0.5), up to `degree` + 1, and of sin(2 pi q^0.5) / q^0.5."""
 
     def fit(function: Callable[[np.ndarray], np.ndarray], degree: int) -> tuple[float, ...]:
         series = np.polynomial.Chebyshev.interpolate(function, degree, domain=[0, 0.25])

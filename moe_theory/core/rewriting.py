@@ -40,8 +40,9 @@ def function_for(equation: Any) -> Callable[..., Any] | None:
 
 def _dot(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
     contracted, batched = equation.params["dimension_numbers"]
-    pairs = zip(operands, contracted, strict=True)
-    free = [[axis for axis in range(aval.ndim) if axis not in axes] for aval, axes in pairs]
+    free = []  # for both operands, the axes that remain
+    for aval, axes in zip(operands, contracted, strict=True):
+        free.append([axis for axis in range(aval.ndim) if axis not in axes])
     dtype = equation.outvars[0].aval.dtype
     terms = math.prod(operands[0].shape[axis] for axis in contracted[0])
     num_products = terms * math.prod(equation.outvars[0].aval.shape)
@@ -148,7 +149,7 @@ def _scatter(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
 
 
 def _single_axes(shape: Sequence[int], sizes: Sequence[int]) -> list[int] | None:
-    """Return the axes on which a window has one place of several, or None if it has several places but not all."""
+    """Return the axes on which a window has one place of several, or None if it has some but not all on an axis."""
     axes = [axis for axis, (size, full_size) in enumerate(zip(sizes, shape, strict=True)) if size != full_size]
     return axes if all(sizes[axis] == 1 for axis in axes) else None
 
@@ -164,7 +165,8 @@ def _is_place(shape: Sequence[int], axes: Sequence[int], places: Sequence[Any], 
     return mask
 
 
-# Coefficients of erf^-1(x) / x, highest power first, in L - 2.5 if L = -log(1 - x^2) < 5, and otherwise in L^.5 - 3.
+# Coefficients of erf^-1(x) / x, highest power first. Let L = -log(1 - x^2). The first column is for powers of L - 2.5
+# if L < 5, and the second for powers of L^.5 - 3 otherwise.
 _RATIO = (
     (2.81022636e-08, -0.000200214257),
     (3.43273939e-07, 0.000100950558),
@@ -179,6 +181,7 @@ _RATIO = (
 
 ROUNDING = frozenset({"dot_general", "erf_inv"})  # operations whose last bits change by rewriting
 
+# By operation: (equation, its operands' shapes) -> a function as `function_for` returns.
 _RULES: dict[str, Callable[[Any, list[Any]], Callable[..., Any] | None]] = {
     "dot_general": _dot,
     "argmax": _extreme,

@@ -49,7 +49,7 @@ def fixed_blocks(num_rounds: int, record_every: int) -> Blocks:
 
 
 def _block_length(number: int, longest: int = ROUNDS_AHEAD) -> int:
-    """Return a length of blocks that covers `number` with few left over. It is more than `longest` / 2 if possible."""
+    """Return a length of blocks that cover `number` with few unused rounds. It exceeds `longest` / 2 if possible."""
     most = min(longest, number)
     lengths = range(most, longest // 2, -1) or (most,)  # one block if `number` is at most `longest` / 2
     spare = {length: -(-number // length) * length - number for length in lengths}  # unused rounds

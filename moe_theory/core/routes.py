@@ -10,11 +10,7 @@ def num_late(length: int) -> int:
 
 
 def last_tasks(tasks: Int[np.ndarray, "T B"], experts: Int[np.ndarray, "T B"]) -> Int[np.ndarray, "T B"]:
-    """Return the previous task of each arrival's expert, or -1 if there is none.
-
-    Args:
-        experts: the expert of each arrival, negative if none served it.
-    """
+    """Return the previous task of each arrival's expert, or -1. The expert of an unserved arrival is negative."""
     lanes = np.arange(tasks.shape[1])  # replicates
     last = np.full((experts.max() + 2, tasks.shape[1]), -1)  # the last row, which -1 selects, stands for no expert
     previous = np.empty(tasks.shape, int)

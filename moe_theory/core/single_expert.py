@@ -7,9 +7,9 @@ the signal's column do not matter. The expert becomes v+ = w + S (v - w). Here S
 random subspace of that complement, of rank p = d - s in D = d - 1 dimensions.
 
 **Moments of S.** Rotations of the complement leave the distribution of S unchanged. So E[S] = (p/D) Pi, and E[S A S] =
-k1 Pi A Pi + k2 tr(Pi A) Pi for symmetric A. The trace gives k1 + D k2 = p/D. For a unit x, x'Sx is Beta(p/2, (D-p)/2)
-with second moment p(p+2)/(D(D+2)) and A = x x' gives k1 + k2 = E[(x'Sx)^2]. Therefore k2 = p(D-p) / (D(D-1)(D+2)) and
-k1 = p(Dp+D-2) / (D(D-1)(D+2)). For p = D, S = Pi.
+k1 Pi A Pi + k2 tr(Pi A) Pi for symmetric A. The trace gives k1 + D k2 = p/D. For a unit x, x'Sx is Beta(p/2, (D-p)/2),
+so E[(x'Sx)^2] = p(p+2)/(D(D+2)). With A = x x' this is k1 + k2. Therefore k2 = p(D-p) / (D(D-1)(D+2)) and
+k1 = p(Dp+D-2) / (D(D-1)(D+2)). If p = D, then S = Pi.
 
 **Moments of v.** Arrivals are independent of the past. Let mu = E[v] and Sigma = E[v v'] before the arrival, let E
 average over the arrival, and let q = Pi w and U = E[u u']. Then
@@ -37,11 +37,12 @@ learns a fixed sequence of (w, u). With M = E[(v - w)(v - w)'] before an arrival
 and the expected error of a task l at this expert is tr E[v v'] + |w_l|^2 - 2 E[v].w_l. If V is the sum of the ground
 truths of its L tasks so far, these errors add up to L tr E[v v'] - 2 E[v].V + sum |w_l|^2.
 
-**Where the signal points.** `fixed_signals`: u = u_n for every xi, and only the covariance of xi matters.
-`signals_along_truths`: u = w / |w|. Then q = 0, and w is symmetric about the axis e = w_n / |w_n|. So the second moment
-of u has the form a e e' + b I, and so on. With c = e.w and l = |w_n|, (c / tau)^2 is a chi-square variable with 1 + 2J
-degrees of freedom, where J ~ Poisson(l^2 / (2 tau^2)). Hence (e.u)^2 given J is Beta(J + 1/2, D/2), and E[c h(c^2)] = l
-E[h] with 3 + 2J degrees of freedom in place of 1 + 2J. The moments of Beta variables give, where E averages over J:
+**Where the signal points.** In `fixed_signals`, u = u_n for every xi, and only the covariance of xi matters. In
+`signals_along_truths`, u = w / |w|. Then q = 0, and w is symmetric about the axis e = w_n / |w_n|. So the second moment
+of u has the form a e e' + b I, and higher moments have similar forms. Let c = e.w and l = |w_n|. Then (c / tau)^2 is a
+chi-square variable with 1 + 2J degrees of freedom, where J ~ Poisson(l^2 / (2 tau^2)). Hence (e.u)^2 given J is
+Beta(J + 1/2, D/2), and E[c h(c^2)] = l E[h] with 3 + 2J degrees of freedom in place of 1 + 2J. Let E average over J.
+The moments of Beta variables give:
 
     u u'    : E[2J/(2J+d)] e e' + E[1/(2J+d)] I
     u u u u : E[4J(J-1)/k] eeee + E[2J/k] (e e I and its 6 orders) + E[1/k] (I I and its 3 orders), k = (2J+d)(2J+d+2)
@@ -233,10 +234,9 @@ def given_routes(
     tasks: Int[np.ndarray, "T B"],
     experts: Int[np.ndarray, "T B"],
 ) -> Exact:
-    """Return the metrics expected over features, given all tasks and experts, which the features do not depend on.
+    """Return the metrics expected over features, given all tasks and experts. Features must not depend on them.
 
     Entries have shape (T, B). The computation takes O(T B d^2) time for any number of experts, in float64.
-
     Source: derivation above.
     """
     require(Count, num_rounds=len(tasks))
@@ -248,9 +248,7 @@ def given_arrivals(
 ) -> Exact:
     """Return the metrics of `given_routes` if every arrival has its own ground truth and signal.
 
-    A task with expert -1 does not count in any metric.
-
-    Source: derivation above.
+    A task with expert -1 does not count in any metric. Source: derivation above.
     """
     require(Count, num_rounds=len(truths))
     rounds = np.broadcast_to(np.arange(len(experts))[:, None], experts.shape)  # every round has its own row

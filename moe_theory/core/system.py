@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Array, Int, Key, PyTree
 
 from moe_theory.core import engine, lineage, threefry, vmap
-from moe_theory.core.ahead import require_same_start
+from moe_theory.core.ahead import trace_start
 from moe_theory.core.constraints import is_known
 from moe_theory.core.errors import DeclarationError, InvalidValueError, shortened
 from moe_theory.core.machine import machine_memory
@@ -25,7 +25,7 @@ from moe_theory.core.random import replicate_keys, typed_key
 
 HASHED_BYTES = 2**16  # parameters of more bytes are not remembered, but checked again in every run
 MOST_STARTS = 128  # settings for which the shapes of the initial state are remembered
-BYTES_OF_NAME = 16  # least bytes of a replicate's number and of copies of its key
+BYTES_OF_NAME = 16  # least bytes of a replicate's number and the copies of its key
 
 Params = Any  # a NamedTuple of arrays or Python numbers, which are all traced
 # A NamedTuple of arrays, which is also the checkpoint. Its field `round` is a whole number, which starts equal in all
@@ -38,7 +38,7 @@ class System(NamedTuple):
     """A paper's algorithm as two pure functions of one replicate.
 
     Gradients ignore that routing can jump. In float32 they can be wrong for long runs. In `continual` without early
-    termination, one slope of 64 is wrong by 1 % after 80 rounds and by half after 100 (`benchmarks/gradients.py`).
+    termination, one of 64 slopes is wrong by 1 % after 80 rounds and by half after 100 (`benchmarks/gradients.py`).
 
     Examples:
         >>> from typing import NamedTuple
@@ -138,13 +138,13 @@ def simulate(
     key = typed_key(key)
     digest = lineage.digest_of(key)
     lineage.require_same(state, digest)
-    run = (system, key, state, params, num_rounds, record_every, observe)
+    arguments = (system, key, state, params, num_rounds, record_every, observe)
     if debug:
         from moe_theory.core.debug import run as run_asserting  # imports chex
 
-        end_state, records = run_asserting(*run, reduce=None, is_batch=False)
+        end_state, records = run_asserting(*arguments, reduce=None, is_batch=False)
     else:
-        end_state, records = engine.run(*run, reduce=None, is_batch=False, is_plain=plain)
+        end_state, records = engine.run(*arguments, reduce=None, is_batch=False, is_plain=plain)
     lineage.remember(end_state, digest)
     return end_state, records
 
@@ -193,17 +193,17 @@ def simulate_batch(
     root_key = typed_key(root_key)
     digest = lineage.digest_of(root_key, names)
     lineage.require_same(state, digest)
-    run = (state, params, num_rounds, record_every, observe, reduce, True)  # arguments of `engine.run` after the keys
+    arguments = (state, params, num_rounds, record_every, observe, reduce, True)  # of `engine.run`, after the keys
     platform = engine.platform_of(root_key, state, params)
     if debug:
         from moe_theory.core.debug import run as run_asserting
 
-        end_state, records = run_asserting(system, replicate_keys(root_key, names), *run)
+        end_state, records = run_asserting(system, replicate_keys(root_key, names), *arguments)
     elif reduce is None and platform is not None:
         width = engine.width_for(shapes, platform, len(names))
-        end_state, records = engine.run_in_blocks(width, system, root_key, names, *run, plain)
+        end_state, records = engine.run_in_blocks(width, system, root_key, names, *arguments, plain)
     else:
-        end_state, records = engine.run(system, replicate_keys(root_key, names), *run, is_plain=plain)
+        end_state, records = engine.run(system, replicate_keys(root_key, names), *arguments, is_plain=plain)
     lineage.remember(end_state, digest)
     return end_state, records
 
@@ -334,7 +334,7 @@ def _begin_once(init: Callable[..., State], params: Params) -> tuple[State, int]
 def _begin(init: Callable[..., State], params: Params) -> tuple[State, int]:
     key = jax.eval_shape(lambda: jax.random.key(0, impl=threefry.IMPLEMENTATION))
     if engine.can_rewrite():
-        shapes, start = require_same_start(lambda key: init(key, params), key)
+        shapes, start = trace_start(lambda key: init(key, params), key)
     else:
         shapes = jax.eval_shape(lambda key: init(key, params), key)
         start = 0

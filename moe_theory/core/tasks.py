@@ -48,13 +48,13 @@ class Arrival(NamedTuple):
     targets: Float[Array, " s"] | None = None  # y, which experts learn. By default X' w
 
 
-FARTHEST = 9  # standard deviations. `random.normals` gives no number beyond 8.6
+FARTHEST = 9  # standard deviations, because `random.normals` gives no number beyond 8.6
 
 
 def has_small_truths(dims: Any, run: Any) -> bool:
     """Return whether all entries of ground truths are within `FARTHEST` sigma_0 of 0, as in drawn pools."""
     pool = getattr(run.state, "pool", None)
-    if pool is None:  # a computed run, without a draw
+    if pool is None:  # the run was computed without drawing a pool
         return True
     return bool(np.abs(pool.truths).max() <= FARTHEST * truth_deviation(run.params))
 
@@ -173,10 +173,10 @@ def is_valid_arrival(num_tasks: int, arrival: Arrival) -> Bool[Array, ""]:
 def nan_unless(is_valid: Bool[Array, ""], numbers: PyTree) -> PyTree:
     """Return the leaves, with NaN in place of floating-point numbers unless `is_valid`."""
 
-    def leaf_of(leaf: Any) -> Any:
+    def masked(leaf: Any) -> Any:
         return jnp.where(is_valid, leaf, jnp.nan) if jnp.issubdtype(leaf.dtype, jnp.inexact) else leaf
 
-    return jax.tree.map(leaf_of, numbers)
+    return jax.tree.map(masked, numbers)
 
 
 def streamed(output: Any, *names: str) -> tuple[Any, ...]:

@@ -37,11 +37,8 @@ def _can_use_threads() -> bool:
     is_one_cpu = jax.default_backend() == "cpu" and len(jax.local_devices()) == 1
     if not is_main or not is_one_cpu or available_cores() == 1:
         return False
-    return _threads().submit(_settings).result() == _settings()  # threads do not inherit settings from `with` blocks
-
-
-def _settings() -> dict[str, Any]:
-    return dict(jax.config.values)
+    # Threads do not inherit settings from `with` blocks.
+    return _threads().submit(lambda: dict(jax.config.values)).result() == dict(jax.config.values)
 
 
 @functools.cache

@@ -1,4 +1,4 @@
-"""Threefry: it hashes a key and a counter into random words, with the same bits on every backend.
+"""Threefry, which hashes a key and a counter into random words, with the same bits on every backend.
 
 `core.random` uses `threefry4x32` with twelve rounds. `threefry2x32` is JAX's own, with the bits of `jax.random` under
 its default `jax_threefry_partitionable`.
@@ -21,7 +21,7 @@ IMPLEMENTATION = "threefry2x32"
 ROUNDS = 12  # rounds of threefry4x32
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _ROTATIONS_OF_FOUR = ((10, 26), (11, 21), (13, 27), (23, 5), (6, 20), (17, 11), (25, 10), (18, 20))
-_PARITY = np.uint32(0x1BD11BDA)
+_PARITY = np.uint32(0x1BD11BDA)  # a constant of the source, which mixes the words of a key
 _WORD_BITS = 32
 
 Words = UInt32[Array, "..."]

@@ -54,8 +54,7 @@ def run(system, keys, state, params, num_rounds, record_every, observe, reduce, 
 def with_step_types(shapes_after: Callable[[Any, Any], Any], state: Any, params: Any) -> Any:
     """Return a state whose weakly typed leaves, such as Python numbers, have the types that steps give them.
 
-    Args:
-        shapes_after: (state, params) -> the shapes of a step's result.
+    `shapes_after` maps (state, params) to the shapes of a step's result.
     """
     # This is repeated until nothing changes, because a leaf's new type may change the type of another leaf.
     while any(map(_is_weak, jax.tree.leaves(state))):
@@ -93,11 +92,11 @@ def require_step_result(state: Any, result: Any) -> None:
 
     The state must not have types of less than a byte.
     """
-    form = jax.tree.structure(state)
+    structure = jax.tree.structure(state)
     # A state of two fields that is returned alone is a tuple of length 2, too.
-    if not (isinstance(result, tuple) and len(result) == 2) or jax.tree.structure(result) == form:
+    if not (isinstance(result, tuple) and len(result) == 2) or jax.tree.structure(result) == structure:
         raise DeclarationError("`step` must return the pair (state, info). If nothing is observable, let info be ().")
-    if jax.tree.structure(result[0]) != form:
+    if jax.tree.structure(result[0]) != structure:
         raise DeclarationError(
             f"`step` returned {_outline(result[0])} as state, but `init` returned {_outline(state)}. Return the same "
             "fields."

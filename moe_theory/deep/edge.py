@@ -199,9 +199,9 @@ def learn(
 ) -> tuple[State, Info]:
     """Run one round on an explicit arrival, with gate steps, completions and routing in this order.
 
-    Tasks that were completed in the last round (or in this one, if `gate_lag` is 0) update the gates, with the inputs
-    and probabilities at their routing. Then the new task goes to the idle server that the policy ranks first. The
-    server is busy for its delay and has its new model afterwards. If no server is idle, the task is dropped.
+    First, completed tasks update the gates, with the inputs and probabilities at their routing. They were completed in
+    the last round, or in this one if `gate_lag` is 0. Then the new task goes to the idle server that the policy ranks
+    first. This server is busy for its delay, and then has its new model. If no server is idle, the task is dropped.
 
     Args:
         locality: as in `system`.

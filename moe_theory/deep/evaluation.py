@@ -52,12 +52,11 @@ class Scores(NamedTuple):
 
 
 def empty_past(dims: Dims) -> Past:
-    dtype = jnp.result_type(float)
     return Past(
         tasks=jnp.zeros(dims.max_rounds, jnp.int32),
         experts=jnp.full(dims.max_rounds, NO_EXPERT, jnp.int32),
         tests=jnp.zeros((dims.max_rounds, dims.num_tests), jnp.int32),
-        learned=jnp.zeros(dims.max_rounds, dtype),
+        learned=jnp.zeros(dims.max_rounds, jnp.result_type(float)),
     )
 
 
@@ -87,24 +86,24 @@ def scores(past: Past, tables: Tables, time: Int[Array, ""]) -> Scores:
     errors = _by_task(tables.losses, past)
     hit_rates = _by_task(tables.hits, past)
     rises = jnp.sum(jnp.where(routed, errors - past.learned, 0))
-    of_class = (past.tasks == jnp.arange(tables.losses.shape[1])[:, None]) & routed
-    one = jnp.where(time <= past.max_rounds, 1, jnp.nan).astype(errors.dtype)  # or NaN
+    is_of_class = (past.tasks == jnp.arange(tables.losses.shape[1])[:, None]) & routed
+    one_or_nan = jnp.where(time <= past.max_rounds, 1, jnp.nan).astype(errors.dtype)
     return Scores(
-        error=one * past.learned[time - 1],
-        forgetting=one * rises / jnp.maximum(count - 1, 1),
-        generalization_error=one * _mean(errors, routed, count),
-        accuracy=one * _mean(hit_rates, routed, count),
-        class_errors=one * _class_means(errors, of_class),
-        class_accuracies=one * _class_means(hit_rates, of_class),
+        error=one_or_nan * past.learned[time - 1],
+        forgetting=one_or_nan * rises / jnp.maximum(count - 1, 1),
+        generalization_error=one_or_nan * _mean(errors, routed, count),
+        accuracy=one_or_nan * _mean(hit_rates, routed, count),
+        class_errors=one_or_nan * _class_means(errors, is_of_class),
+        class_accuracies=one_or_nan * _class_means(hit_rates, is_of_class),
     )
 
 
-def _class_means(values: Float[Array, " T"], of_class: Bool[Array, "K T"]) -> Float[Array, " K"]:
-    return jnp.sum(jnp.where(of_class, values, 0), axis=1) / jnp.sum(of_class, axis=1)
+def _class_means(values: Float[Array, " T"], is_of_class: Bool[Array, "K T"]) -> Float[Array, " K"]:
+    return jnp.sum(jnp.where(is_of_class, values, 0), axis=1) / jnp.sum(is_of_class, axis=1)
 
 
 def _by_task(table: Float[Array, "M K n"], past: Past) -> Float[Array, " T"]:
-    """Return the mean of each past task over its test images. Tasks without an expert have values of expert 0."""
+    """Return each past task's mean over its test images. A task without an expert has values of expert 0."""
     # Whole rows are selected first, because gathering single entries takes twice as long on a CPU.
     rows = table[jnp.maximum(past.experts, 0), past.tasks]
     return jnp.mean(jnp.take_along_axis(rows, past.tests, axis=1), axis=1)
@@ -127,11 +126,11 @@ def evaluate(expert: Weights, pool: Pool, params: Params, dims: Dims) -> Tables:
     batches = np.minimum(np.arange(num_batches * size), count - 1).reshape(num_batches, size)
 
     def outputs_of(places: Int[Array, " n"]) -> Float[Array, "n K"]:
-        outputs, _ = network.apply(expert, inputs_of(pool, pool.test.pixels[places]), False)  # not in training
+        inputs = inputs_of(pool, pool.test.pixels[places])
+        outputs, _ = network.apply(expert, inputs, False)  # not in training
         return outputs
 
     outputs = jax.lax.map(outputs_of, jnp.asarray(batches)).reshape(num_batches * size, -1)[:count]
-
     labels = jnp.asarray(pool.test.labels)
 
     def evaluate_task(task: Int[Array, ""]) -> Tables:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from moe_theory.core.errors import InvalidValueError, enclosed
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.system import observe_info
 from moe_theory.deep.datasets import DATASETS, load, load_digits
 from moe_theory.deep.params import ADAM, SGD
@@ -28,7 +28,7 @@ from moe_theory.verification.claim import Runs
 from moe_theory.verification.registry import select_claims
 from moe_theory.verification.statement import probability
 
-PAPERS = {CONTINUAL: "continual-learning", EDGE: "edge-computing"}  # papers' names in captions
+PAPERS = {CONTINUAL: "continual-learning", EDGE: "edge-computing"}  # names of the papers in captions
 # Replicates by network, for some minutes on two cores. Interim analyses begin at 64. With fewer there is one analysis.
 REPLICATES = {"mlp": 256, "five-layer-small": 64, "resnet18-small": 64}
 
@@ -62,7 +62,7 @@ EDGE_BASELINE = _on_digits("edge-baseline")
 
 
 def claims_for(preset: Preset, data: str) -> list[Claim]:
-    """Return the claims about a preset's figure. There are none for other experts or gate scales."""
+    """Return the claims about a preset's figure. None exist for other numbers of experts or other gate scales."""
     small_names = [small.name for small in SMALL_PRESETS if figure_of(small) == figure_of(preset)]
     arguments = {"name": preset.name, "dims": preset.dims, "cells": preset.cells(), "num_rounds": preset.num_rounds}
     return [
@@ -104,7 +104,9 @@ def _sizes(preset: Preset) -> str:
     dims = preset.dims
     classes = ", ".join(map(str, preset.classes))
     method = {ADAM: "Adam", SGD: "SGD"}[dims.optimizer]
-    batches = enclosed(" in batches of ", dims.batch_size < dims.num_samples and dims.batch_size)  # "" for one batch
+    batches = ""
+    if dims.batch_size < dims.num_samples:
+        batches = f" in batches of {dims.batch_size}"
     return (
         f"{DATASETS[preset.data].title} (classes {classes}), T = {dims.max_rounds} rounds, {dims.num_samples} training "
         f"and {dims.num_tests} test images a task, network {dims.network}, {dims.num_epochs} epochs of {method}"

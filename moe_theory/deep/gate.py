@@ -15,7 +15,7 @@ from moe_theory.deep.tasks import Pool, in_unit
 FREEZING_DRIVES = (10.0, 20.0)
 
 
-class ImageMoments(NamedTuple):  # of the arrivals so far, before the scale
+class ImageMoments(NamedTuple):  # of the unscaled images of all arrivals so far
     mean: Float[Array, " p"]
     squares: Float[Array, " p"]  # sum of squared deviations from the mean
 
@@ -29,7 +29,7 @@ def mean_image(pixels: Num[Array, "s h w c"]) -> Float[Array, " p"]:
     """Return the mean of a task's images as a vector of norm 1. Source: Section VI of `edge`, 6 of `continual`."""
     image = jnp.mean(in_unit(pixels, jnp.result_type(float)), axis=0).reshape(-1)
     norm = jnp.sqrt(jnp.sum(jnp.square(image)))
-    return image / jnp.maximum(norm, 1e-12)  # black images stay 0
+    return image / jnp.maximum(norm, 1e-12)  # black images, of norm 0, stay 0
 
 
 Embed = Callable[[Num[Array, "s h w c"]], Float[Array, " p"]]  # from a task's images to the gate's input

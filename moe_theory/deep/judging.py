@@ -71,7 +71,7 @@ def plan(
     seed: int = 0,
     folder: Path | str | None = None,
 ) -> Plan:
-    """Return a checked request for `judge`, which has cells with sizes, data, seeds and parameters.
+    """Return a checked request for `judge`, with cells, sizes, data, seeds and parameters.
 
     Args:
         preset: the preset's name, or your own preset.
@@ -128,7 +128,7 @@ def judge(plan: Plan, *, progress: Progress = automatic, command: str | None = N
     """Run a plan, and test the claims about its preset's figure.
 
     The claims share one error. A single seed gives no verdicts, and with few seeds most stay INCONCLUSIVE. An interim
-    analysis follows each of `plan.looks`, and runs end once every claim is decided. Saved runs are not repeated.
+    analysis follows each number of seeds in `plan.looks`. Runs end when every claim is decided. Saved runs are reused.
 
     Args:
         progress: a listener. By default progress goes to standard error.
@@ -151,7 +151,8 @@ def judge(plan: Plan, *, progress: Progress = automatic, command: str | None = N
             records = runs.joined(records, new_records)
             if _decide(tests, records):
                 break
-    plan = dataclasses.replace(plan, replicates=len(next(iter(records.values())).replicates))
+    first_run = next(iter(records.values()))
+    plan = dataclasses.replace(plan, replicates=len(first_run.replicates))
     if command is None:
         options = {"reading": plan.reading.name, "settings": dict(plan.settings), "seed": plan.seed}
         arguments = ", ".join(f"{name}={value!r}" for name, value in options.items() if value)
@@ -214,7 +215,7 @@ def thinned(data: DataSet, default: int | None, test_images: int | None) -> Data
     total = len(data.test.labels)
     if test_images is not None and not 1 <= test_images <= total:
         raise InvalidValueError(
-            f"test_images={test_images} must be in 1..{total}, because {data.title} has no more test images. Lower it.",
+            f"test_images={test_images} must be in 1..{total}, because {data.title} has no more. Lower test_images.",
             argument="test_images",
         )
     number = min(test_images or default or total, total)

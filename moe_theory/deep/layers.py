@@ -88,7 +88,7 @@ class Normalization(NamedTuple):
 def batch_normalized(
     values: Float[Array, "n h w c"], affine: Affine, running: RunningStatistics, is_training: bool
 ) -> tuple[Float[Array, "n h w c"], RunningStatistics]:
-    """Normalise each channel by the mean and variance of the batch in training, and otherwise by the running ones.
+    """Normalise each channel by its mean and variance, in training those of the batch, otherwise the running ones.
 
     Source: Ioffe and Szegedy, "Batch Normalization" (2015), Algorithms 1 and 2.
     """
@@ -97,8 +97,8 @@ def batch_normalized(
     count = values.shape[0] * values.shape[1] * values.shape[2]
     if count == 1:
         raise InvalidValueError(
-            "a batch of 1 image with 1 x 1 pixels here has only one value per channel, so BatchNorm would make every "
-            "value 0. Raise the batch size, or use larger images."
+            "a batch of 1 image, which has 1 x 1 pixels in this layer, has only one value per channel. BatchNorm would "
+            "make every value 0. Raise the batch size, or use larger images."
         )
     mean = jnp.mean(values, axis=(0, 1, 2))
     variance = jnp.var(values, axis=(0, 1, 2))

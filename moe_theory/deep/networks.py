@@ -102,7 +102,7 @@ def squared_distance(after: PyTree, before: PyTree) -> Float[Array, ""]:
 
 def check(network: Network, shape: tuple[int, int, int], num_outputs: int) -> None:
     """Raise DeclarationError unless a network returns `num_outputs` outputs for an image of this shape."""
-    images = jax.ShapeDtypeStruct((2, *shape), jnp.result_type(float))  # two, for an axis of images
+    images = jax.ShapeDtypeStruct((2, *shape), jnp.result_type(float))  # two images
     try:
         weights = jax.eval_shape(lambda: network.init(jax.random.key(0), shape, num_outputs))
         output_shape = jax.eval_shape(
@@ -276,7 +276,7 @@ def resnet(name: str, widths: tuple[int, ...], num_blocks: int, normalization: N
         stem, *remaining = layers
         blocks = []
         for stride in strides:
-            shortcut = remaining.pop(2) if stride != 1 else None
+            shortcut = remaining.pop(2) if stride != 1 else None  # after the block's two kernels
             blocks.append(_Block(remaining.pop(0), remaining.pop(0), shortcut))
         statistics = tuple(normalization.begin(layer.kernel.shape[-1]) for layer in layers)
         params = _Params(stem, tuple(blocks), last=_Layer(last_kernel, bias=jnp.zeros(num_outputs)))
@@ -290,7 +290,7 @@ def resnet(name: str, widths: tuple[int, ...], num_blocks: int, normalization: N
 
         def normed(values: Array, layer: _Normed, stride: int) -> Array:
             convolved = convolve(values, layer.kernel, stride)
-            before = next(statistics_before, ())  # calls are in the order of the layers. GroupNorm has none
+            before = next(statistics_before, ())  # calls are in the order of the layers. GroupNorm has no statistics
             values, after = normalization.apply(convolved, layer.affine, before, is_training)
             statistics_after.append(after)
             return values
@@ -312,13 +312,14 @@ def resnet(name: str, widths: tuple[int, ...], num_blocks: int, normalization: N
 NETWORKS: dict[str, Network] = {
     network.name: network
     for network in (
-        five_layer("five-layer", (16, 32), (128, 64)),
-        five_layer("five-layer-small", (8, 16), (32, 16)),
-        resnet("resnet18", (64, 128, 256, 512), num_blocks=2, normalization=batches()),
-        resnet("resnet18-small", (8, 16), num_blocks=1, normalization=groups(4)),
-        mlp("mlp", (32,)),
+        five_layer("five-layer", channels=(16, 32), widths=(128, 64)),
+        five_layer("five-layer-small", channels=(8, 16), widths=(32, 16)),
+        resnet("resnet18", widths=(64, 128, 256, 512), num_blocks=2, normalization=batches()),
+        resnet("resnet18-small", widths=(8, 16), num_blocks=1, normalization=groups(4)),
+        mlp("mlp", widths=(32,)),
     )
 }
+_BUILT_IN = frozenset(NETWORKS)  # names that users cannot register
 
 
 def register(network: Network) -> Network:
@@ -337,6 +338,3 @@ def register(network: Network) -> Network:
         raise InvalidValueError(f"{network.name!r} is built in. Choose another name for your network.")
     NETWORKS[network.name] = network
     return network
-
-
-_BUILT_IN = frozenset(NETWORKS)

@@ -159,7 +159,8 @@ class Params(NamedTuple):
 def check_params(dims: Dims, params: Params, num_classes: int | None = None) -> None:
     if num_classes not in (None, dims.num_classes):
         raise InvalidValueError(
-            f"num_classes={dims.num_classes} must be {num_classes}, the number of classes in the tasks. Change it.",
+            f"num_classes={dims.num_classes} must be {num_classes}, the number of classes in the tasks. Change "
+            "num_classes.",
             argument="num_classes",
         )
     values = constraints.check(params, dims)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from moe_theory.core.errors import enclosed, unknown_name
+from moe_theory.core.errors import unknown_name
 from moe_theory.core.system import System
 from moe_theory.deep import continual, edge
 from moe_theory.deep.params import ADAM, Dims
@@ -64,7 +64,8 @@ class Preset:
             for scale in self.scales or (None,):
                 scaled = fixed if scale is None else {**fixed, "gate_scale": scale}
                 for number in self.experts:
-                    for terminate in (True,) if number == 1 else (True, False):  # one expert has no gates to stop
+                    endings = (True,) if number == 1 else (True, False)  # one expert has no gates to stop
+                    for terminate in endings:
                         name = expert_cell(number, terminate, scale)
                         cells[name] = {**scaled, "num_experts": number, "terminate": terminate}
         return cells | {name: {**fixed, **first_cell, **changes} for name, changes in self.others.items()}
@@ -78,7 +79,7 @@ class Preset:
 
 
 def expert_cell(num_experts: int, terminate: bool = True, gate_scale: float | None = None) -> str:
-    scale = enclosed("scale ", gate_scale and f"{gate_scale:g}", ", ")
+    scale = "" if gate_scale is None else f"scale {gate_scale:g}, "
     ending = "" if terminate or num_experts == 1 else ", no termination"
     return f"{scale}M = {num_experts}{ending}"
 
@@ -121,7 +122,7 @@ _ODD = (1, 3, 5, 7, 8, 9)
 
 
 def _five_layer(num_experts: int, rounds: int) -> Dims:
-    return Dims(num_experts, 3, rounds, num_tests=1000, num_epochs=600, network="five-layer")
+    return Dims(num_experts, num_classes=3, max_rounds=rounds, num_tests=1000, num_epochs=600, network="five-layer")
 
 
 def _resnet(num_experts: int, num_classes: int, rounds: int, images: int, tests: int) -> Dims:
@@ -143,7 +144,7 @@ _BASELINE_CELLS = {
 }
 _SERVER_BASELINE_CELLS = {"M = 5, baseline": {"baseline_weight": 1.0}}
 
-_ALL = (  # with name, where, paper, data, classes, experts, dims and choices
+_ALL = (  # arguments in order: name, where, paper, data, classes, experts, dims, choices
     Preset("continual-mnist", "Fig. 5", CONTINUAL, "mnist", _DIGITS, (1, 4, 7), _five_layer(7, 60), _GATE | _SGD),
     Preset(
         "continual-cifar10", "Figs. 3 and 4", CONTINUAL, "cifar10", (0, 4, 5, 9), (1, 4, 12),
@@ -218,8 +219,8 @@ def incremental_accuracy(accuracy: Float[np.ndarray, "T *batch"]) -> Float[np.nd
     return np.asarray(np.mean(accuracy, axis=0, dtype=np.float64))
 
 
-def _table(where: str, accuracies: dict[int, tuple[float, ...]]) -> PrintedTable:
-    """Return a printed table, from accuracies with and without termination by number of experts."""
+def _printed_table(where: str, accuracies: dict[int, tuple[float, ...]]) -> PrintedTable:
+    """Return a printed table. By number of experts it has the accuracies with and without termination."""
     cells = {}
     for size, values in accuracies.items():
         cells |= {expert_cell(size, terminate): value for terminate, value in zip((True, False), values, strict=False)}
@@ -227,6 +228,6 @@ def _table(where: str, accuracies: dict[int, tuple[float, ...]]) -> PrintedTable
 
 
 _TABLES = {
-    "continual-cifar100": _table("Table 1", {1: (0.171,), 8: (0.255, 0.103), 10: (0.329, 0.091)}),
-    "continual-tiny-imagenet": _table("Table 2", {1: (0.174,), 8: (0.376, 0.105), 10: (0.283, 0.103)}),
+    "continual-cifar100": _printed_table("Table 1", {1: (0.171,), 8: (0.255, 0.103), 10: (0.329, 0.091)}),
+    "continual-tiny-imagenet": _printed_table("Table 2", {1: (0.174,), 8: (0.376, 0.105), 10: (0.283, 0.103)}),
 }

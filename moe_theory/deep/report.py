@@ -72,7 +72,7 @@ def heading(plan: Plan) -> str:
 
 
 def tables(summary: Summary) -> list[Markup]:
-    """Return two tables of the cells, of measures and of paired differences to a baseline, as mean ± standard error."""
+    """Return two tables of the cells: measures, and paired differences to a baseline, both with standard errors."""
     tables_of_cells = []
     for columns_of in (_measures, _differences):
         rows = [columns_of(summary, cell) for cell in summary.cells]
@@ -89,12 +89,12 @@ def _differences(summary: Summary, cell: CellSummary) -> dict[str, str]:
     baselines = {cell.baseline for cell in summary.cells if cell.baseline}
     terminates = "terminated" in cell.measures
     baseline = "with termination" if terminates else "adaptive"
-    if len(baselines) == 1:  # the cells do not have baselines of their own
+    if len(baselines) == 1:  # all cells have the same baseline
         baseline = baselines.pop()
-    row = {
-        f"{title} less {baseline}": _estimate(name, cell.differences[name], sign="+") if cell.differences else ""
-        for name, title in COMPARED.items()
-    }
+    row = {}
+    for name, title in COMPARED.items():
+        difference = cell.differences.get(name)  # None for the baseline itself
+        row[f"{title} less {baseline}"] = "" if difference is None else _estimate(name, difference, sign="+")
     row["κ"] = f"{cell.drive:.2g}"
     if terminates:
         row["ended"] = "" if cell.exploration_rounds is None else f"{cell.measures['terminated'].mean:.0%}"
@@ -126,13 +126,13 @@ def warnings_of(summary: Summary) -> list[str]:
     if summary.drive > highest:
         lines.append(
             f"WARNING: the median of κ, {summary.drive:.3g}, is above {highest:g}. Experts specialise, but the router "
-            "freezes by itself in its first steps, so termination has little effect. Lower gate_scale to see the "
-            "effect of termination. κ grows like its square."
+            "freezes by itself in its first steps, so termination has little effect. κ grows like the square of "
+            "gate_scale. Lower gate_scale to see the effect of termination."
         )
     if summary.drive < lowest:
         lines.append(
             f"WARNING: the median of κ, {summary.drive:.3g}, is below {lowest:g}. Experts hardly specialise in "
-            f"{summary.num_rounds} rounds. Raise gate_scale. κ grows like its square."
+            f"{summary.num_rounds} rounds. κ grows like the square of gate_scale. Raise gate_scale."
         )
     for cell in summary.cells:
         if cell.num_unmoved:

@@ -52,7 +52,7 @@ WITHOUT_EFFECT = {  # names of parameters that a paper's system ignores
     CONTINUAL: Params._fields[Params._fields.index("policy") :],
     EDGE: ("balance_weight", "termination_threshold", "terminate", "accumulate_flags", "locality_power"),
 }
-PADDED_ROUNDS = 60  # arrays of arrivals have a multiple of this length, so programs are shared
+PADDED_ROUNDS = 60  # lengths of arrays of arrivals are multiples of it, so that plans share programs
 EXPERT = "expert_index"  # dimension of records with an entry per expert
 CLASS = "class"  # dimension of records with an entry per class that is a task
 OF_CLASSES = "class_"  # prefix of the names of such records
@@ -85,7 +85,7 @@ class Plan:
         return ", ".join([self.reading.name, *(f"{name}={value}" for name, value in self.settings.items())])
 
     def params(self) -> dict[str, Params]:
-        """Return parameters by cell. Raises: InvalidValueError."""
+        """Return the parameters of each cell, by its name. Raises: InvalidValueError."""
         defaults = self.reading.params()
         self.reading.params(**self.settings)  # refuses unknown names
         for name in self.settings:
@@ -112,7 +112,7 @@ class Plan:
 
     @functools.cached_property
     def padded(self) -> Preset:
-        """The preset with arrays for more rounds."""
+        """The preset with arrays for a multiple of `PADDED_ROUNDS` rounds."""
         num_paddings = -(-self.preset.num_rounds // PADDED_ROUNDS)  # rounded up
         dims = dataclasses.replace(self.preset.dims, max_rounds=num_paddings * PADDED_ROUNDS)
         return dataclasses.replace(self.preset, dims=dims)
@@ -168,13 +168,12 @@ def run_plan(plan: Plan, progress: Progress = quiet, num_threads: int = 2, repli
 def joined(runs: Runs, more: Runs) -> Runs:
     if not runs:
         return more
-    return {
-        cell: run._replace(
-            replicates=np.concatenate([run.replicates, more[cell].replicates]),
-            records=jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=-1), run.records, more[cell].records),
-        )
-        for cell, run in runs.items()
-    }
+    joined_runs = {}
+    for cell, run in runs.items():
+        replicates = np.concatenate([run.replicates, more[cell].replicates])
+        records = jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=-1), run.records, more[cell].records)
+        joined_runs[cell] = run._replace(replicates=replicates, records=records)
+    return joined_runs
 
 
 def dataset(plan: Plan, runs: Runs, command: str = "") -> "xr.Dataset":
@@ -227,7 +226,7 @@ def load(plan: Plan, key: str) -> RunCheckpoint | None:
     return RunCheckpoint(records, state=[arrays[f"{_STATE}{place}"] for place in range(num_leaves)])
 
 
-class _Shared:
+class _Shared:  # what the runs of a plan share
     def __init__(self, plan: Plan, progress: Progress) -> None:
         self.plan = plan
         self.progress = progress
@@ -312,12 +311,12 @@ def _common_key(plan: Plan) -> dict[str, object]:
         "seed": plan.seed,
         "every": plan.every,
         "x64": is_x64(),
-        "fingerprint": fingerprint(_code(paper_of(plan.preset), NETWORKS[plan.preset.dims.network])),
+        "fingerprint": fingerprint(_code_digest(paper_of(plan.preset), NETWORKS[plan.preset.dims.network])),
     }
 
 
 @functools.cache
-def _code(paper: Any, network: Network) -> str:
+def _code_digest(paper: Any, network: Network) -> str:
     keys_and_pool = (root_key, replicate_keys, step_key, pool_of, on_device)
     return code_digest(paper.system, paper.begin, paper.Info, network, keys_and_pool, engine.run, observe_info)
 

@@ -19,7 +19,7 @@ from moe_theory.plot import across_replicates
 from moe_theory.runs import Run
 from moe_theory.verification.claim import Runs
 
-LEAST_CHANGE = 1e-3  # an expert is dead if |w_t - w_{t-1}| is smaller
+LEAST_CHANGE = 1e-3  # an expert whose |w_t - w_{t-1}| is smaller counts as dead
 # Runs warn if the median of kappa is outside these ranges. Below, a router hardly learns. Above, it freezes by itself
 # and termination has no effect. Servers do not terminate, and need more to specialise.
 DRIVES = {CONTINUAL: (0.2, FREEZING_DRIVES[1]), EDGE: (FREEZING_DRIVES[0], math.inf)}
@@ -39,7 +39,7 @@ class CellSummary:
     differences: dict[str, Estimate]  # paired differences to the baseline's measures
     drive: float  # median of kappa
     num_learned: int  # tasks that reached an expert, in all replicates
-    num_unmoved: int  # of these, the tasks that changed their expert by less than `LEAST_CHANGE`
+    num_unmoved: int  # tasks among these that changed their expert by less than `LEAST_CHANGE`
     unmoved_experts: list[int]  # experts that such a task did not change
     exploration_rounds: int | None  # T1, or None without termination
 

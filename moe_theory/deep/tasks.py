@@ -89,7 +89,7 @@ def draw(
 
 @functools.lru_cache(maxsize=4)  # each pool is as large as its data set
 def pool_of(source: Source, classes: tuple[int, ...]) -> Pool:
-    """Return on the host the pool of tasks for these classes of a data set."""
+    """Return the pool of tasks for these classes of a data set, in the host's memory."""
     data = source if isinstance(source, DataSet) else source()
     check_classes(data, classes)
     mean, deviation = _moments(data.train.pixels)
@@ -133,7 +133,7 @@ def _moments(pixels: Num[np.ndarray, "n h w c"]) -> tuple[Float[np.ndarray, " c"
         return pixels.mean(axis=(0, 1, 2), dtype=np.float64), np.where(deviation > 0, deviation, 1)
     levels = np.arange(256) / 255
     counts = np.zeros((pixels.shape[-1], 256), np.int64)  # of each byte in each channel, without a copy in floats
-    for first in range(0, len(pixels), 1000):
+    for first in range(0, len(pixels), 1000):  # in parts, because `bincount` casts bytes to int64
         for channel in range(len(counts)):
             counts[channel] += np.bincount(pixels[first : first + 1000, ..., channel].ravel(), minlength=256)
     shares = counts / counts.sum(axis=1, keepdims=True)
@@ -146,8 +146,8 @@ def _split(images: Images, classes: tuple[int, ...]) -> ImageSplit:
     task_of_label = np.full(int(max(images.labels.max(), *classes)) + 1, OTHER)
     task_of_label[list(classes)] = np.arange(len(classes))
     labels = task_of_label[images.labels]
-    order = np.argsort(labels, kind="stable")
-    counts = np.bincount(labels + 1, minlength=len(classes) + 1)  # first of `OTHER`, which is -1
+    order = np.argsort(labels, kind="stable")  # images keep their order within a class
+    counts = np.bincount(labels + 1, minlength=len(classes) + 1)  # `OTHER`, which is -1, comes first
     return ImageSplit(
         pixels=images.pixels[order],
         labels=labels[order].astype(np.int32),

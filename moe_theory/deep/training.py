@@ -90,14 +90,8 @@ def losses(
     outputs: Float[Array, "n K"], labels: Int[Array, " n"], task: Int[Array, ""], params: Params
 ) -> Float[Array, " n"]:
     squares = squared_errors(outputs, labels, task, params)
-    entropies = cross_entropies(outputs, labels, task, params)
-    return jnp.where(jnp.asarray(params.squared_loss, bool), squares, entropies)
-
-
-def cross_entropies(
-    outputs: Float[Array, "n K"], labels: Int[Array, " n"], task: Int[Array, ""], params: Params
-) -> Float[Array, " n"]:
     binary = optax.sigmoid_binary_cross_entropy(outputs[:, 0], (labels == task).astype(outputs.dtype))
     # Labels are one-hot, because the gradient of a gather is a scatter, and an image of no class has no cross entropy.
     multi_class = optax.softmax_cross_entropy(outputs, one_hot(outputs, labels).astype(outputs.dtype))
-    return jnp.where(jnp.asarray(params.multi_class, bool), multi_class, binary)
+    cross_entropies = jnp.where(jnp.asarray(params.multi_class, bool), multi_class, binary)
+    return jnp.where(jnp.asarray(params.squared_loss, bool), squares, cross_entropies)

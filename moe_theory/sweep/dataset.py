@@ -44,12 +44,12 @@ def dataset(sweep: Specification, cells: Sequence[tuple[Any, Arrays]], last: xr.
         filler = np.nan if dtype.kind == "f" else 0
         arrays[name] = np.full((len(sweep.grid), len(rounds), *sizes, last.size), filler, dtype)
         if last.dims == (STATISTIC,):
-            arrays[name][..., 0] = 0  # index 0 is the count
+            arrays[name][..., 0] = 0  # the statistic 0 is the count
         for dim, size in zip(quantity.axes, sizes, strict=True):
             coordinates[dim] = xr.Variable(dim, np.arange(size))
     for index, (places, pieces) in enumerate(cells):
         for name, piece in pieces.items():
-            own_axes = [slice(size) for size in piece.shape[:-1]]  # may be shorter than the longest cell's
+            own_axes = [slice(size) for size in piece.shape[:-1]]  # other cells may have longer axes
             arrays[name][index][(*own_axes, places)] = piece
     variables = {}
     for name, array in arrays.items():
@@ -58,7 +58,7 @@ def dataset(sweep: Specification, cells: Sequence[tuple[Any, Arrays]], last: xr.
         variables[name] = xr.Variable(dims, values, {"long_name": quantities[name].about})
     params = sweepable(sweep.system).params
     for axis in sweep.grid.axes:
-        coordinates[axis.name] = xr.Variable(axis.name, np.arange(axis.num_values))  # replaced below, unless of a zip
+        coordinates[axis.name] = xr.Variable(axis.name, np.arange(axis.num_values))  # replaced below if not a zip's
         for name, column in axis.columns.items():
             coordinates[name] = xr.Variable(axis.name, np.array(column), {"long_name": long_name(name, params)})
     return xr.Dataset(variables, {**coordinates, last.dims[0]: last})

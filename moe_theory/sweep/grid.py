@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import jax
 
-from moe_theory.core.errors import MoeTheoryError, text_of
+from moe_theory.core.errors import MoeTheoryError, enclosed, text_of
 from moe_theory.sweep.systems import Sweepable
 from moe_theory.sweep.vocabulary import LARGEST_SIZE, READING, Value
 
-PADDED = "max_experts"  # this size is by default the largest number of experts
+PADDED = "max_experts"  # name of the size that is by default the grid's largest number of experts
 
 
 class GridAxis(NamedTuple):
@@ -56,8 +56,7 @@ class Grid:
 def build_grid(axes: Sequence[GridAxis], fixed: Mapping[str, Any], system: Sweepable, precision: str) -> Grid:
     """Return the grid of the axes, after the system has checked every cell.
 
-    Args:
-        fixed: values by name, including the reading unless it is an axis.
+    `fixed` has values by name, and also the reading, unless the reading is an axis.
     """
     columns = dict(itertools.chain.from_iterable(axis.columns.items() for axis in axes))
     params_by_reading = {name: reading.params()._asdict() for name, reading in system.readings.items()}
@@ -71,7 +70,7 @@ def build_grid(axes: Sequence[GridAxis], fixed: Mapping[str, Any], system: Sweep
         else:
             names = columns.get(READING) or [fixed[READING]]
             experts = [params_by_reading[str(name)]["num_experts"] for name in names]
-        # Sizes must be in this range. `system.check` then refuses other numbers of experts, with a message on them.
+        # Sizes must be in this range. `system.check` later refuses other numbers of experts with a better message.
         default_sizes[PADDED] = min(max(1, *experts), LARGEST_SIZE)
     first_choices = {kind: next(iter(names)) for kind, names in system.choices.items()}
     fixed_choices = {**first_choices, **_selected(fixed, system.choices)}
@@ -92,7 +91,8 @@ def build_grid(axes: Sequence[GridAxis], fixed: Mapping[str, Any], system: Sweep
                 system.check(dims_by_sizes[key], params)
             except MoeTheoryError as error:
                 cell = ", ".join(f"{name}={text_of(value)}" for name, value in settings.items())
-                raise type(error)(f"in the cell {cell}: {error}" if cell else str(error), error.argument) from None
+                place = enclosed("in the cell ", cell, ": ")
+                raise type(error)(f"{place}{error}", error.argument) from None
             # If no axis varies a choice, all cells share one mapping, because there may be a million cells.
             choices = {**fixed_choices, **varied_choices} if varied_choices else fixed_choices
             cells.append(SweepCell(settings, reading, dims_by_sizes[key], choices=choices, params=params))

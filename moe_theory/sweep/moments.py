@@ -57,14 +57,14 @@ def merge(parts: Iterable[Moments]) -> Moments:
     return total
 
 
-def _merge_two(a: Moments, b: Moments) -> Moments:
-    count = a.count + b.count
-    gap = b.mean - a.mean
+def _merge_two(first: Moments, second: Moments) -> Moments:
+    count = first.count + second.count
+    gap = second.mean - first.mean
     gap_per_sample = gap / count
     return Moments(
         count=count,
-        mean=a.mean + gap_per_sample * b.count,
-        m2=a.m2 + b.m2 + gap * gap_per_sample * a.count * b.count,
-        minimum=np.minimum(a.minimum, b.minimum),
-        maximum=np.maximum(a.maximum, b.maximum),
+        mean=first.mean + gap_per_sample * second.count,
+        m2=first.m2 + second.m2 + gap * gap_per_sample * first.count * second.count,
+        minimum=np.minimum(first.minimum, second.minimum),
+        maximum=np.maximum(first.maximum, second.maximum),
     )

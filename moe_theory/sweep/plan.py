@@ -18,15 +18,16 @@ from moe_theory.core.engine import width_for
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.programs import compiled_once
 from moe_theory.core.system import check_system, recorded_rounds
+from moe_theory.core.userfile import function_at, is_place
 from moe_theory.runs import cells, provenance
 from moe_theory.runs.files import canonical
 from moe_theory.runs.key import code_digest
 from moe_theory.runs.store import pack
 from moe_theory.sweep.grid import SweepCell
 from moe_theory.sweep.specification import Specification
-from moe_theory.sweep.systems import ClosedForm, sweepable, user_functions
+from moe_theory.sweep.systems import ClosedForm, sweepable
 
-# On other devices than a CPU, wide chunks save kernel launches and caches do not matter.
+# Replicates per chunk on a device other than a CPU. Wide chunks save kernel launches, and caches do not matter.
 ACCELERATOR_WIDTH = 4096
 MAX_CHUNKS = 1_000_000
 
@@ -60,7 +61,7 @@ class PlannedChunk(NamedTuple):
     task: CellTask
     cell: int  # its position in the grid
     first: int  # its first replicate
-    num_kept: int  # replicates that count. The others count once the sweep has more replicates
+    num_kept: int  # replicates that the sweep asks for. A chunk may have more, for a larger sweep later
 
     @property
     def name(self) -> str:
@@ -138,12 +139,12 @@ _cached_digest = functools.cache(code_digest)
 
 def fingerprint(system: str, observables: Sequence[str] = ()) -> dict[str, str]:
     """Return everything besides a task that decides its numbers."""
-    functions = user_functions(observables)
-    return provenance.fingerprint(_cached_digest(sweepable(system).code, compute_chunk, *functions))
+    users_functions = [function_at(name, "observables") for name in observables if is_place(name)]
+    return provenance.fingerprint(_cached_digest(sweepable(system).code, compute_chunk, *users_functions))
 
 
 def compute(chunk: PlannedChunk) -> bytes:
-    """Return a chunk's content, on a worker. Raises: the run's errors, or InvalidValueError on an unlike machine."""
+    """Return a chunk's content, on a worker. Raises: the run's errors. InvalidValueError on another kind of machine."""
     task = chunk.task
     provenance.require_same(fingerprint(task.system, task.observables), task.fingerprint, "numbers")
     try:
@@ -170,10 +171,11 @@ def compute_chunk(task: CellTask, first: int) -> bytes:
             batches.append(records)
     arrays = {}
     for name, quantity in kind.quantities(task.observables).items():
-        pieces = [batch[name] for batch in batches]  # arrays, or trees that closed forms read
-        arrays[name] = jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=-1), *pieces)
+        pieces = [batch[name] for batch in batches]  # arrays, or a closed form's inputs as trees
+        joined = jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=-1), *pieces)
         if isinstance(quantity, ClosedForm):
             rounds = recorded_rounds(task.rounds, task.record_every)
-            values = quantity.formula(dims, params, rounds[:, None], arrays[name])  # of what the form has read
-            arrays[name] = np.broadcast_to(np.asarray(values, np.float64), (len(rounds), task.width))
+            values = quantity.formula(dims, params, rounds[:, None], joined)
+            joined = np.broadcast_to(np.asarray(values, np.float64), (len(rounds), task.width))
+        arrays[name] = joined
     return pack(arrays)

@@ -59,7 +59,7 @@ class Sweep(Specification):
         Args:
             executor: a `concurrent.futures.Executor` whose workers can import this package. It stays open.
             dask: the address of a Dask scheduler, or "local:N" for N processes. Anyone who controls the scheduler can
-                run any code here and on its workers. Dask's configuration gives certificates.
+                run any code here and on its workers. Certificates come from Dask's configuration.
             devices: the number of local devices, by default all. Give only one of these three.
             progress: a listener. By default progress goes to standard error.
             part: in a batch job, a fixed share of the chunks, such as "3/8".
@@ -99,7 +99,7 @@ class Results:
         """Return the results in a sweep's folder.
 
         Args:
-            partial: whether to accept missing chunks. Statistics are then of fewer replicates (see `count`), or nan.
+            partial: whether to accept missing chunks. Statistics are then nan, or of only `count` replicates.
         Raises: InvalidValueError for a folder without a sweep. MissingError for missing chunks. OutputError for a URL.
         """
         folder = local(path)
@@ -114,7 +114,7 @@ class Results:
 
     @property
     def coverage(self) -> Coverage:
-        """The completed part. Damaged chunks are left out once they have been read."""
+        """The completed part of the sweep. Damaged chunks no longer count after they have been read."""
         present = list(itertools.chain.from_iterable(self._present))
         replicates = sum(chunk.num_kept for chunk in present)
         of_replicates = self.sweep.replicates * len(self.sweep.grid)

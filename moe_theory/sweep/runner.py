@@ -41,10 +41,6 @@ class Part(NamedTuple):
             f"part={text} must be two numbers, such as 3/8 for the third of eight parts. Change part.", argument="part"
         )
 
-    @property
-    def suffix(self) -> str:
-        return f"-{self.number}-of-{self.num_parts}"
-
 
 @dataclasses.dataclass
 class ChunkCounts:
@@ -54,12 +50,8 @@ class ChunkCounts:
     computed: int = 0
 
     @property
-    def done(self) -> int:
-        return self.present + self.computed
-
-    @property
     def line(self) -> str:
-        return f"{self.done:,} of {self.num_chunks:,} chunks"
+        return f"{self.present + self.computed:,} of {self.num_chunks:,} chunks"
 
 
 class Outcome(NamedTuple):
@@ -95,7 +87,7 @@ def run(
         suffix = ""
         if part is not None:
             chunks = chunks[part.number - 1 :: part.num_parts]
-            suffix = part.suffix
+            suffix = f"-{part.number}-of-{part.num_parts}"
         store = Store(path, suffix)
         saved = store.intact(chunk.name for chunk in chunks)
         unsaved = [chunk for chunk in chunks if chunk.name not in saved]

@@ -59,7 +59,9 @@ class Specification:
     observables: Names | None = None  # including closed forms and FILE:NAME. By default the system's
     keep: Literal["statistics", "replicates"] = "statistics"
     quantiles: Quantiles = (0.1, 0.5, 0.9)  # quantiles over replicates
-    chunk_width: Annotated[Whole, Field(ge=1, le=2**20)] | None = None  # replicates per chunk. None suits the system
+    chunk_width: Annotated[Whole, Field(ge=1, le=2**20)] | None = (
+        None  # replicates per chunk, by default to suit the device
+    )
     seed: Annotated[Whole, Field(ge=0, le=2**32 - 1)] = 0
     precision: Literal["float32", "float64"] = "float32"
 
@@ -137,12 +139,13 @@ class Specification:
         return cls(**entries)
 
     def to_json(self) -> dict[str, Any]:
-        data = {name: getattr(self, name) for name in self.__dataclass_fields__ if getattr(self, name) is not None}
+        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        data = {name: value for name, value in values.items() if value is not None}
         data["axes"] = [{"name": name, "values": list(values)} for name, values in self.axes.items()]
-        data["zips"] = [
-            {"name": name, "columns": {member: list(values) for member, values in columns.items()}}
-            for name, columns in self.zips.items()
-        ]
+        data["zips"] = []
+        for name, columns in self.zips.items():
+            lists = {member: list(values) for member, values in columns.items()}
+            data["zips"].append({"name": name, "columns": lists})
         data |= {name: dict(data[name]) for name in TABLES}
         return data | {name: list(data[name]) for name in ("observables", "quantiles")}
 
@@ -153,7 +156,7 @@ class Specification:
         return hash(json.dumps(self.to_json(), sort_keys=True))
 
     def _completed(self) -> dict[str, Any]:
-        """Return the fields that depend on the system as plain data, with defaults. Raises: MoeTheoryError."""
+        """Return the fields that depend on the system, as plain data, with defaults. Raises: MoeTheoryError."""
         vocabulary = vocabulary_of(self.system)
         kind = vocabulary.system
         fields: dict[str, Any] = {}
@@ -167,10 +170,10 @@ class Specification:
             self._check_zip(axis, fields["zips"][axis])
         axes = _axes(fields["axes"], fields["zips"])
         tables = [*(fields[table] for table in TABLES), *(axis.columns for axis in axes)]
-        settings_by_name = Counter(itertools.chain.from_iterable(tables))  # how often each name is set
+        num_settings = Counter(itertools.chain.from_iterable(tables))  # how often each name is set
         if self.reading is not None:
-            settings_by_name[READING] += 1
-        for name, count in settings_by_name.items():
+            num_settings[READING] += 1
+        for name, count in num_settings.items():
             if count > 1:
                 raise DeclarationError(f"{name} is set twice. Remove one of the two.", name)
         for axis in axes:
@@ -198,7 +201,7 @@ class Specification:
                 raise DeclarationError(f"{quantity.name} is a name that the results already use. Rename it.")
         if self.reading is not None:
             fields[READING] = vocabulary.fixed_value(READING, READING, self.reading)
-        elif READING not in settings_by_name:
+        elif READING not in num_settings:
             fields[READING] = kind.default_reading
         return fields
 

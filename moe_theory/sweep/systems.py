@@ -45,7 +45,7 @@ class UserObservable:
 
     @property
     def read(self) -> Callable[[State, Info], Array]:
-        return _scalar(self.place, function_at(self.place, "observables"))
+        return _scalar_reader(self.place, function_at(self.place, "observables"))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,8 +81,8 @@ class Sweepable:
     check: Callable[[Any, Any], Any] = lambda dims, params: constraints.check(params, dims)
 
     def __post_init__(self) -> None:
-        if not self.default_observables:  # the dataclass is frozen
-            object.__setattr__(self, "default_observables", tuple(self.observables))
+        if not self.default_observables:
+            object.__setattr__(self, "default_observables", tuple(self.observables))  # the dataclass is frozen
 
     @functools.cached_property
     def code(self) -> str:
@@ -136,8 +136,8 @@ class Sweepable:
 
     def observe(self, names: Sequence[str]) -> Observe:
         """Return a function of (state, info) that records these quantities. Equal names give the same function."""
-        quantities = self.quantities(names)  # the same function, so that a program is compiled once
-        return _observe(tuple((name, quantity.read) for name, quantity in quantities.items()))
+        quantities = self.quantities(names)
+        return _observer(tuple((name, quantity.read) for name, quantity in quantities.items()))
 
 
 def sweepable(name: str) -> Sweepable:
@@ -166,12 +166,8 @@ def observables(*members: Observable | Callable[[State, Info], Array]) -> dict[s
     return by_name
 
 
-def user_functions(names: Sequence[str]) -> list[Callable[[State, Info], Array]]:
-    return [function_at(name, "observables") for name in names if is_place(name)]
-
-
 @functools.lru_cache  # so that a program is compiled once
-def _scalar(place: str, function: Callable[[State, Info], Array]) -> Callable[[State, Info], Array]:
+def _scalar_reader(place: str, function: Callable[[State, Info], Array]) -> Callable[[State, Info], Array]:
     def read(state: State, info: Info) -> Array:
         value = jnp.asarray(function(state, info), float)
         if value.shape != ():
@@ -189,8 +185,8 @@ def _build_once(build: Callable[..., System], dims: Any, parts: tuple[tuple[str,
     return build(dims, **dict(parts))
 
 
-@functools.lru_cache
-def _observe(reads: tuple[tuple[str, Callable[[State, Info], PyTree] | None], ...]) -> Observe:
+@functools.lru_cache  # so that a program is compiled once
+def _observer(reads: tuple[tuple[str, Callable[[State, Info], PyTree] | None], ...]) -> Observe:
     def observe(state: State, info: Info) -> dict[str, PyTree]:
         return {name: read and read(state, info) for name, read in reads}  # None for formulas without input
 

@@ -88,7 +88,7 @@ def _values(name: str, column: Sequence[Any], params: Params) -> list[Any]:
     rounded = array
     if array.dtype.kind == "f":  # runs round to JAX's precision
         rounded = array.astype(jax.dtypes.canonicalize_dtype(array.dtype))
-    num_distinct = len(set(map(repr, rounded.ravel().tolist())))  # as texts nan equals nan
+    num_distinct = len(set(map(repr, rounded.ravel().tolist())))  # as texts, all nan are equal
     if array.ndim != 1 or array.size == 0 or num_distinct < array.size:
         raise InvalidValueError(
             f"{name}={column!r} must be a list of values that differ in {rounded.dtype}. Change {name}.",

@@ -13,7 +13,7 @@ from pydantic_core import PydanticCustomError
 from moe_theory.core.errors import DeclarationError, MoeTheoryError, shortened, unknown_name
 from moe_theory.sweep.systems import Sweepable, sweepable
 
-MOST_VALUES = 1_000_000  # on an axis
+MOST_VALUES = 1_000_000  # most values on an axis
 LARGEST_SIZE = 2**20
 READING = "reading"
 
@@ -27,7 +27,7 @@ def checked(kind: TypeAdapter[_T], value: Any, name: str = "") -> _T:
         return kind.validate_python(value)
     except ValidationError as failure:
         problem = failure.errors(include_url=False)[0]
-        error = problem.get("ctx", {}).get("error")  # of a validator, if it raised one
+        error = problem.get("ctx", {}).get("error")  # the exception that a validator raised, if any
         if isinstance(error, MoeTheoryError):
             raise error from None
         # Pydantic's path also has positions in lists, and "[key]" for a key.
@@ -104,7 +104,7 @@ class Vocabulary(NamedTuple):
     fixed: Mapping[str, Mapping[str, TypeAdapter]]  # by table and name. `reading` is its own table
     columns: Mapping[str, TypeAdapter]  # for values on an axis, by name
 
-    def home(self, name: str) -> str:
+    def table_of(self, name: str) -> str:
         """Return the table for fixed values of `name`. Raises: UnknownNameError."""
         for table, names in self.fixed.items():
             if name in names:
@@ -113,14 +113,14 @@ class Vocabulary(NamedTuple):
 
     def column(self, name: str, values: Any) -> tuple[Value, ...]:
         """Return the values of `name` on an axis. Raises: MoeTheoryError."""
-        self.home(name)
+        self.table_of(name)  # refuses unknown names
         return checked(self.columns[name], values, name)
 
     def fixed_value(self, table: str, name: str, value: Any) -> Value:
         """Return the value of `name` in a table. Raises: MoeTheoryError."""
-        home = self.home(name)
-        if table != home:
-            place = "the top level" if home == READING else f"the table {home}"
+        right_table = self.table_of(name)
+        if table != right_table:
+            place = "the top level" if right_table == READING else f"the table {right_table}"
             raise DeclarationError(f"{name} does not belong in {table}. Move it to {place}.", name)
         return checked(self.fixed[table][name], value, name)
 
@@ -133,12 +133,14 @@ def vocabulary_of(system: str) -> Vocabulary:
     defaults = kind.readings[kind.default_reading].defaults._asdict()
     size = Annotated[Whole, Field(ge=0, le=LARGEST_SIZE)]
     types: dict[str, dict[str, Any]] = {
-        "params": {name: _parameter(default) for name, default in defaults.items()},
+        "params": {name: _parameter_type(default) for name, default in defaults.items()},
         "dims": {name: Text if hints[name] is str else size for name in kind.sizes},
         "choices": {name: Annotated[Text, one_of(name, names)] for name, names in kind.choices.items()},
         READING: {READING: Annotated[Text, one_of(READING, kind.readings)]},
     }
-    fixed = {table: {name: TypeAdapter(value) for name, value in values.items()} for table, values in types.items()}
+    fixed = {}
+    for table, types_by_name in types.items():
+        fixed[table] = {name: TypeAdapter(value) for name, value in types_by_name.items()}
     columns = {}
     for name, value in {**types["params"], **types["dims"], **types["choices"], **types[READING]}.items():
         is_whole = name in kind.sizes or type(defaults.get(name)) is int  # not bool, which is a subclass
@@ -159,7 +161,7 @@ def _expanded_column(is_whole: bool, values: Any) -> Any:
     return numbers
 
 
-def _parameter(default: Any) -> Any:
+def _parameter_type(default: Any) -> Any:
     """Return the type of a parameter's values. Whole numbers may be written as 2.0."""
     if isinstance(default, bool):
         return Boolean
