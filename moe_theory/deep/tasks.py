@@ -159,7 +159,7 @@ def _split(images: Images, classes: tuple[int, ...]) -> ImageSplit:
 def sample_rows(
     split: ImageSplit, task: Int[Array, ""], uniforms: Float[Array, " n"], positive_share: Float[Scalar, ""]
 ) -> Int[Array, " n"]:
-    """Draw rows of a task's images. The first `positive_share` shows its class, and the others show other classes."""
+    """Sample rows of a task's images. The first `positive_share` shows its class, and the others other classes."""
     # Under x64 sums of int32 are int64, but rows in the state are int32.
     start = select_row(split.starts[:, None], task)[0].astype(jnp.int32)
     count = select_row(split.counts[:, None], task)[0].astype(jnp.int32)

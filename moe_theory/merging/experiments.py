@@ -342,7 +342,7 @@ HORIZONS = (16, 64, 256, 1024)  # T at which corrected bounds are compared
 
 
 def computed(*labels: str, abscissa: tuple[float, ...] | None = None) -> Selection:
-    """Select one tree for a computed claim, which ignores the run."""
+    """Select one tree for a claim that is computed without a run."""
     any_cell = tree_cell("deepest", SMOOTHNESS_RATIOS[-1])
     return Selection(TREES, cells=(any_cell,), labels=labels or None, abscissa=abscissa, is_computed=True)
 

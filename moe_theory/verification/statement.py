@@ -65,7 +65,7 @@ class Declared(Statement):
     texts: StatementTexts | None = None  # texts in the file next to the module
     holds: Mapping[str, Holds] = dataclasses.field(default_factory=dict)  # tests of hypotheses by id
     axes: tuple[FreeAxis, ...] = ()  # its free parameters
-    shared_axes: tuple[FreeAxis, ...] = ()  # its paper's free parameters, if its claims can vary them
+    shared_axes: tuple[FreeAxis, ...] = ()  # the paper's free parameters that its claims can vary
 
     @property
     def plain(self) -> Statement:

@@ -154,9 +154,9 @@ def excess_of_memorising(run) -> np.ndarray:
     """Return how far a memorising router's gap exceeds its bound, with constant experts +1 and -1 and labels +1.
 
     A share q of inputs have distinct orthonormal features, and all others share one further such vector. A linear
-    router sends a sample's inputs to the expert +1 and, by a tie, all others to -1. So L_S = 0 and L_D = q. Masks on n
-    such inputs and the shared vector have at most 2^(n + 1) patterns. By Jensen's inequality, the mean of sqrt(log
-    Gamma) is at most its value at n = q m.
+    router sends a sample's inputs to the expert +1. All other inputs tie, and go to the expert -1. So L_S = 0 and
+    L_D = q. Masks on n such inputs and the shared vector have at most 2^(n + 1) patterns. By Jensen's inequality, the
+    mean of sqrt(log Gamma) is at most its value at n = q m.
     """
     patterns = (MEMORISING_SHARE * MEMORISING_SAMPLES + 1) * math.log(2)
     rademacher = corrected.product_complexity(2, MEMORISING_SAMPLES)

@@ -18,7 +18,7 @@ from fractions import Fraction
 
 import sympy as sp
 
-# The threshold's move, at most 2 e: (max over j of h_j + r_j) moves by at most e as each term does; h_m by e.
+# The threshold moves by at most 2 e: max_j (h_j + r_j) moves by at most e, because each term does, and h_m too.
 e, low, high = sp.symbols("e l u", positive=True)
 left = [sp.expand((high + e) - (low - e) - (high - low) - 2 * e)]
 # Two experts, outputs apart by x lambda: p = 1/2 + x - x^2/2 for x in [0, 1], whose slope 1 - x is at most 1, so that

@@ -7,8 +7,8 @@ times the root, -2 log delta > 0 for delta < 1, (lambda + C_3 T L)(1 - eta w lam
 sqrt(lambda S). In the third, eta <= C_1/(T w L + w lambda) by Lemma 3. So eta w lambda <= C_1 lambda/(T L + lambda),
 which is at most 1 for C_1 <= 1, or from some T on. So R <= T < T + 1 <= (6), with probability 1.
 
-Robust: the proof allows all rewards in [0, 1] and any width, tree, effective dimension, delta and J. So (6) says
-nothing about Tanbr that is not true of a policy that picks any weights.
+Robust: the proof allows all rewards in [0, 1] and any width, tree, effective dimension, delta and J. All
+that (6) says about Tanbr also holds for a policy that picks arbitrary weights.
 
 Objection: T + 1 is an estimate of a smaller term, the sum of nu_1 rho^h over the slots. But the printed bound contains
 it, and the remark takes the order sqrt(T) log T from (6) without it. The correction bounds the sum.
