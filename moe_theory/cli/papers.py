@@ -38,7 +38,7 @@ def command_of(paper: str, name: str, function: Callable[..., Any]) -> click.Com
         context = click.get_current_context()
         chosen_values = {key: value for key, value in values.items() if context.get_parameter_source(key) not in _UNSET}
         console = open_console()
-        terminal = Terminal(console, functools.partial(print_lines, console), command_line())
+        terminal = Terminal(console, say=functools.partial(print_lines, console), command=command_line())
         chosen_values |= dict.fromkeys(terminals, terminal)
         arguments = [chosen_values.pop(key) for key in positional_keys if key in chosen_values]
         # Unless the function has its own `out`, the option is added below, and the files are written here.

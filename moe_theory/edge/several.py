@@ -45,6 +45,7 @@ def several_tasks_each(dims: Dims) -> Servers:
     def rank_soonest(
         state: Any, scores: Float[Array, " M"], is_open: Bool[Array, " M"], params: Any
     ) -> tuple[Float[Array, " M"], Bool[Array, " M"]]:
+        # `busy_until` is the first round with a free place, by `_next_free_round`.
         is_idle = is_open & (state.busy_until <= state.round)
         all_busy = ~jnp.any(is_idle)
         num_held = jnp.sum(at_servers(state, is_counted=True), axis=0, dtype=jnp.int32)
@@ -52,7 +53,7 @@ def several_tasks_each(dims: Dims) -> Servers:
         scores = jnp.where(all_busy, -state.busy_until.astype(scores.dtype), scores)
         return scores, jnp.where(all_busy, has_room, is_idle)
 
-    servers = Servers(complete, _take, free_from=_next_free_round, slots_per_server=dims.slots_per_server)
+    servers = Servers(complete=complete, take=_take, free_from=_next_free_round, slots_per_server=dims.slots_per_server)
     if dims.when_busy == "soonest":
         return servers._replace(rank=rank_soonest)
     return servers

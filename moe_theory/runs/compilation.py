@@ -8,7 +8,7 @@ from pathlib import Path
 
 from moe_theory.core.errors import OutputError
 from moe_theory.runs.files import user_cache
-from moe_theory.runs.provenance import processor_fact
+from moe_theory.runs.provenance import processor_line
 
 VARIABLE = "JAX_COMPILATION_CACHE_DIR"  # JAX's own variable, which child processes inherit
 # With these limits JAX saves all programs, even those that are small or compile quickly.
@@ -31,7 +31,7 @@ def keep_programs(folder: str | os.PathLike[str] | None = None) -> Path | None:
     if folder is None and VARIABLE in os.environ:
         return None
     # Different kinds of machines may share a home folder, but not programs.
-    facts = [platform.machine(), platform.processor(), *map(processor_fact, ("model name", "flags"))]
+    facts = [platform.machine(), platform.processor(), *map(processor_line, ("model name", "flags"))]
     processor = hashlib.sha256("\n".join(facts).encode()).hexdigest()[:12]
     path = user_cache() / f"programs-{processor}" if folder is None else Path(folder)
     with contextlib.suppress(OSError, ValueError):

@@ -85,7 +85,7 @@ def backend() -> str:
     return jax.default_backend()
 
 
-def processor_fact(name: str) -> str:
+def processor_line(name: str) -> str:
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -95,7 +95,7 @@ def processor_fact(name: str) -> str:
 
 @functools.cache
 def _instruction_set() -> str:
-    flags = set(processor_fact("flags").split())
+    flags = set(processor_line("flags").split())
     instruction_sets = {"avx512": {"avx512f"}, "avx2": {"avx2", "fma"}}  # the best first
     best = next((name for name, needed in instruction_sets.items() if needed <= flags), "")
     return " ".join(filter(None, [platform.machine(), best]))

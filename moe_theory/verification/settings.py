@@ -1,4 +1,4 @@
-"""Settings in addition to a reading, which are a user's parameters and values of free parameters."""
+"""A user's settings on top of a reading: parameters, and values of free parameters."""
 
 import contextlib
 import dataclasses
@@ -78,10 +78,10 @@ def adjusted(reading: ReadingLike) -> AdjustedReading:
 
 def name_and_settings(reading: ReadingLike) -> tuple[str, dict[str, Any]]:
     """Return the name of the paper's reading and the values that are set in addition, by name."""
-    set_reading = adjusted(reading)
-    axes = {**set_reading.built, **set_reading.free}
+    adjusted_reading = adjusted(reading)
+    axes = {**adjusted_reading.built, **adjusted_reading.free}
     free = {axis.name: value for axis, value in axes.items()}
-    return set_reading.base.name, {**set_reading.settings, **free}
+    return adjusted_reading.base.name, {**adjusted_reading.settings, **free}
 
 
 def set_to(group: Group, settings: Mapping[str, Any]) -> list[Group]:
@@ -98,10 +98,10 @@ def set_to(group: Group, settings: Mapping[str, Any]) -> list[Group]:
         parameters = {name: value for name, value in settings.items() if name not in names}
         for name in parameters:
             require_free(name, reading, experiment, free=[axis.name for axis in axis_claims[0].free])
-        set_reading = with_settings(reading, parameters)
+        adjusted_reading = with_settings(reading, parameters)
         if parameters:
-            check_cells(experiment, set_reading)
-        groups.append(at_setting(Group(experiment, set_reading, axis_claims), free))
+            check_cells(experiment, adjusted_reading)
+        groups.append(at_setting(Group(experiment, adjusted_reading, axis_claims), free))
     return groups
 
 
@@ -113,10 +113,10 @@ def at_setting(group: Group, setting: Setting) -> Group:
     built = {axis: value for axis, value in setting.items() if axis.is_built(experiment)}
     free = {axis: value for axis, value in setting.items() if axis not in built}
     built_experiment = experiment.at_setting(built)
-    set_reading = dataclasses.replace(adjusted(reading), free=free, built=built)
-    check_cells(built_experiment, set_reading)
+    adjusted_reading = dataclasses.replace(adjusted(reading), free=free, built=built)
+    check_cells(built_experiment, adjusted_reading)
     built_claims = [dataclasses.replace(claim, experiment=built_experiment) for claim in claims]
-    return Group(built_experiment, set_reading, built_claims)
+    return Group(built_experiment, adjusted_reading, built_claims)
 
 
 def check_cells(experiment: Experiment, reading: ReadingLike) -> None:

@@ -30,11 +30,11 @@ def explored_pairs(run) -> tuple[np.ndarray, np.ndarray]:
     truths = np.moveaxis(run.state.pool.truths, -1, 0).astype(np.float64)
     distances = np.sum((truths[:, :, None] - truths[:, None]) ** 2, axis=-1)
     previous = experiments.previous_tasks(run)[rows]
-    has_met = previous >= 0  # other distances are not used
+    has_met = previous >= 0  # elsewhere `previous` is -1, and its distance is not used
     return has_met, distances[np.arange(len(truths)), previous, run.records.task[rows]]
 
 
-def random_distance(run) -> np.ndarray:
+def expected_distance(run) -> np.ndarray:
     has_met, _ = explored_pairs(run)
     return has_met.mean(axis=0) * experiments.task_gap(run)
 
@@ -42,7 +42,7 @@ def random_distance(run) -> np.ndarray:
 @ranged(low=0, high=1)
 def even_share(run) -> np.ndarray:
     has_met, _ = explored_pairs(run)
-    return has_met.mean(axis=0) / run.state.pool.truths.shape[0]
+    return has_met.mean(axis=0) / run.dims.num_tasks
 
 
 @FORGETTING.replacement("theorem-1.repeats", EXPLORED, bound(at_most=even_share), hypotheses=["norm-not-squared"])
@@ -52,7 +52,7 @@ def share_of_repeats(run) -> np.ndarray:
     return np.mean(experiments.repeats_of(run)[rows], axis=0)
 
 
-@FORGETTING.step("theorem-1.equation-43", EXPLORED, bound(at_most=random_distance), instead="theorem-1.repeats")
+@FORGETTING.step("theorem-1.equation-43", EXPLORED, bound(at_most=expected_distance), instead="theorem-1.repeats")
 def met_distance(run) -> np.ndarray:
     has_met, distance = explored_pairs(run)
     return np.mean(np.where(has_met, distance, 0), axis=0)
