@@ -113,13 +113,13 @@ def test_a_card_says_what_happens_without_the_cause_and_without_others(without, 
         verdict("a.z", Status.REFUTED, "Blindly it is so."),
     ]
     about = Statement("b", "a", "Lemma 1", "It is so.", roles=roles)
-    said = dict(evidence(judged(about, found), found))
+    said = dict(evidence(judged(about, found), found, verdict=found[0]))
     assert said["Ablation"].startswith(begins)
     assert said["Baseline"] == "Tested: Blindly it is so. Result: fails (32 of 64)."
     proved = dataclasses.replace(about, disproof=Proof("a:proofs/b.py", "It is not so.", ["As is seen."], "", "", ""))
-    said = dict(evidence(judged(proved, found), found))
+    said = dict(evidence(judged(proved, found), found, verdict=found[0]))
     assert said["Ablation"].startswith(begins.replace(NOT_ISOLATED, "The counterexample shows the cause directly."))
-    assert list(dict(evidence(judged(proved, found[:1]), found[:1]))) == ["Simulation"]
+    assert list(dict(evidence(judged(proved, found[:1]), found[:1], verdict=found[0]))) == ["Simulation"]
 
 
 @pytest.mark.parametrize(
