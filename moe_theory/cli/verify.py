@@ -128,8 +128,8 @@ def _require_known(patterns: Iterable[str]) -> None:
             except UnknownNameError:
                 every = statements()
                 ids = itertools.chain.from_iterable(statement.roles for statement in every)
-                names = dict.fromkeys((*ids, *(statement.name for statement in every), *paper_names()))
-                raise unknown_name("claim", pattern, names) from None
+                names = [statement.name for statement in every]
+                raise unknown_name("claim", pattern, [*ids, *names, *paper_names()]) from None
 
 
 def seconds_of(text: str) -> float:

@@ -68,7 +68,7 @@ def unknown_name(kind: str, name: str, known: Iterable[str], params_type: type |
 
     `params_type` is a paper's `Params` or `Dims`. If `name` is a symbol of the paper, the error names the field for it.
     """
-    known = sorted(known)
+    known = sorted(set(known))
     unknown = f"unknown {kind} {shortened(name)}."
     field = "" if params_type is None else named_by(name, params_type)
     if field:

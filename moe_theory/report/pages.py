@@ -95,7 +95,8 @@ def read_printed(paths: Iterable[str | os.PathLike[str]]) -> Report:
 def merged(reports: Sequence[Report], names: Sequence[str]) -> Report:
     """Return many reports as one. Errors and budgets are added.
 
-    The sum of errors bounds the probability that any verdict is false, including replaced ones.
+    The sum of errors bounds the probability that any verdict is false, including replaced ones. Reports with different
+    seeds cannot be merged, because verdicts selected from several seeds have no known error.
     """
     first = reports[0]
     for report, name in zip(reports, names, strict=True):

@@ -24,7 +24,7 @@ import numpy as np
 from scipy.stats import qmc
 
 from moe_theory.core import engine
-from moe_theory.core.errors import DamagedError, InvalidValueError, MoeTheoryError
+from moe_theory.core.errors import DamagedError, InvalidValueError, MoeTheoryError, plural
 from moe_theory.runs import Progress, automatic, quiet
 from moe_theory.runs import shown as shown_progress
 from moe_theory.runs.store import Store
@@ -345,7 +345,8 @@ class RegionSearch:
         for start in range(0, len(waiting), width):
             if self.elapsed > limit:
                 return
-            self.progress.at(f"setting {len(self.looked) + 1}, {self.elapsed:.0f} of {self.seconds:g} s")
+            tried = f"{len(self.looked)} {plural(len(self.looked), 'setting')} tried"
+            self.progress.at(f"{tried}, {self.elapsed:.0f} of {self.seconds:g} s")
             answers = self._judge(waiting[start : start + width], replicates, self.seed, self.error)
             for point, answer in answers.items():
                 if isinstance(answer, str):

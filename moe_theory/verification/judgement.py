@@ -2,6 +2,10 @@
 
 A test of means has a difference for each replicate and component. A claim is REFUTED if some component's interval lies
 beyond its margin, and SUPPORTED if all lie within. The error of the two-sided intervals bounds both errors together.
+
+Values with a declared range have an exact interval for all interim analyses, and values without randomness are their
+own interval. Other means have intervals by Student's t. If t cannot be trusted for a slope, its interval follows from
+the intervals of its means. In both cases each kind of error has at most half of the probability.
 """
 
 import functools

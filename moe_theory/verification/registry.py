@@ -74,10 +74,7 @@ def select_claims(patterns: Sequence[str] = ("*",)) -> list[Claim]:
                 )
             tiers = {tier_of(claim) for claim in claims()}
             statements = [statement.name for statement in declared()]
-            names = dict.fromkeys(
-                [*all_claims(), *statements, *paper_names(), *tiers]
-            )  # some statements and claims share a name
-            raise unknown_name("claim", pattern, names)
+            raise unknown_name("claim", pattern, [*all_claims(), *statements, *paper_names(), *tiers])
         ids.update(matches)
     return [claim for id, claim in declared_claims().items() if id in ids]
 

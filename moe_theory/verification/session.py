@@ -134,7 +134,10 @@ def carry_out(
 def take_looks(
     monitors: Sequence["StudyMonitor"], progress: Progress, on_verdict: OnVerdict, deadline: float = math.inf
 ) -> None:
-    """Analyse studies until all tests have ended, or until a given time on the monotonic clock."""
+    """Analyse studies until all tests have ended, or until a given time on the monotonic clock.
+
+    Several studies run at once, those with fewer analyses first. Measured runs run alone.
+    """
     pool = next((monitor.pool for monitor in monitors), None)  # all monitors have the same pool
     places = {monitor: place for place, monitor in enumerate(monitors)}
     with Runner(pool, progress) as runner:

@@ -1,5 +1,11 @@
 """Statements of papers. One file declares a statement and the claims that test it.
 
+    LEMMA_8 = statement("lemma-8", module=__name__)  # texts: lemma_08.toml next to this module
+
+    @LEMMA_8.charitable("lemma-8.experts", GRID.over("num_experts"), rate(at_most=-1))
+    def largest_gap(run):
+        return share_gaps(run).max(axis=0)
+
 The status of a statement is derived from its claims' verdicts by role (`verification.status`).
 """
 

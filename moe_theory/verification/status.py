@@ -24,6 +24,10 @@ recorded setting is amended if the search found a clause and settings where it h
 
 A status is proved if a disproof or proof agrees with the claims, with a caveat if the proof assumes more than the
 paper. It is exact if the deciding claims have no randomness or a single instance refutes. Others are simulated.
+
+An `intervention` removes the cause of a false statement, and a `suspect` removes another possible cause. The cause is
+isolated if every intervention restores the statement and no suspect does. A disproof exhibits the failing line. A
+REFUTED intervention shows that the cause is different.
 """
 
 import dataclasses

@@ -38,7 +38,7 @@ def test_the_nearest_name_is_suggested(name, nearest):
 @pytest.mark.parametrize("name", ["zzz", "continual.zzz"])
 def test_nothing_is_suggested_where_nothing_is_near(name):
     """Would catch a guess at random, one for the sake of the paper's name alone, and a list without an end."""
-    assert str(errors.unknown_name("reading", name, ["b", "a"])) == f"unknown reading '{name}'. Known: a, b."
+    assert str(errors.unknown_name("reading", name, ["b", "a", "b"])) == f"unknown reading '{name}'. Known: a, b."
     many = str(errors.unknown_name("claim", name, [f"continual.lemma-{number}" for number in range(10, 40)]))
     assert many.startswith(f"unknown claim '{name}'. Known: continual.lemma-10, ")
     assert many.endswith(", continual.lemma-21 and 18 more.")

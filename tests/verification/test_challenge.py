@@ -5,6 +5,7 @@ that means nothing. Runs are made by NumPy, so that a search takes a moment.
 import contextlib
 import dataclasses
 import functools
+import re
 import shlex
 import sqlite3
 import subprocess
@@ -21,7 +22,7 @@ import moe_theory as mt
 from moe_theory.cli import verify as command
 from moe_theory.core.errors import DamagedError, DeclarationError, InvalidValueError
 from moe_theory.report.challenge import headline
-from moe_theory.runs import Run, quiet
+from moe_theory.runs import Progress, Run, quiet
 from moe_theory.runs.store import Store
 from moe_theory.verification import Experiment, recorded, session
 from moe_theory.verification import claim as claims
@@ -214,6 +215,20 @@ def test_searches_are_kept_and_made_again_where_code_or_error_are_others(declare
     assert len(store.keys()) == 1, "one search a statement"
     store.put({"of other code": b'{"schema": "earlier"}'})
     refusal(DamagedError, saved_searches, tmp_path)
+
+
+def test_progress_names_the_statement_and_counts_settings(declare):
+    lines = []
+
+    class Listener(Progress):
+        running = lines.append
+        at = lines.append
+
+    declare(lambda params, law: WITHIN)
+    challenge("planted.region", 90, reading=PLAIN, error=ERROR, progress=Listener())
+    assert lines[0] == "the search on planted.region"
+    assert lines[1].startswith("1 setting tried, ")
+    assert re.fullmatch(r"\d+ settings tried, \d+ of 90 s", lines[-1])
 
 
 def test_settings_that_break_a_hypothesis_are_inadmissible_and_not_unbroken(declare):
