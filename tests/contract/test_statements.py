@@ -264,3 +264,9 @@ def test_formulas_convert():
     formulas = [*(claim.formula for claim in SHIPPED), *of_statements]
     assert [each for each in formulas if each.count("{") != each.count("}")] == []
     assert [each for each in formulas if "\\" in convert(each, display="block")] == []
+
+
+def test_texts_have_at_most_120_columns():
+    for path in sorted(Path(declarations.__file__).parents[1].glob("*/statements/*.toml")):
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+            assert len(line) <= 120, f"{path}:{number}"
