@@ -175,7 +175,7 @@ class CellBatch:
 
     def tasks(self) -> Iterator[Task]:
         names = programs_first(self._cells, self._program_of)
-        for index in range(max(self._num_chunks.values())):
+        for index in range(max(self._num_chunks.values(), default=0)):
             for name in names:
                 if index < self._num_chunks[name]:
                     width = self._widths[name]

@@ -20,7 +20,7 @@ from moe_theory.plot import Curves, ramp, roles, style
 from moe_theory.report import overview, plots
 from moe_theory.report.wording import statement_status
 from moe_theory.verification import recorded
-from moe_theory.verification.registry import all_claims
+from moe_theory.verification.registry import all_claims, select_readings
 
 FIGURES = Path(__file__).parents[2] / "figures"
 SEED = 3
@@ -54,6 +54,20 @@ def measured():
             patch.setattr(module, "compute", compute)
         patch.setattr(experiments, "GROWTH", dataclasses.replace(experiments.GROWTH, num_rounds=300))
         return figure.compute(figure.setup(overview.FIRST_DEFAULTS, 4, SEED))
+
+
+@pytest.mark.parametrize(
+    "paper",
+    [pytest.param(name, marks=[pytest.mark.thorough] * (name in ("edge", "merging"))) for name in overview.panels()],
+)
+def test_a_panel_computes_its_own_curves(paper):
+    """Without what `measured` replaces: catches a figure that cannot be drawn for the overview's one size."""
+    (figure,) = overview.figures().values()
+    reading = select_readings(paper, None)[0]
+    setup = dataclasses.replace(figure.setup(overview.FIRST_DEFAULTS, 2, SEED), reading=reading)
+    curves = overview.panels()[paper].curves(setup)
+    assert len({len(column) for column in curves}) == 1
+    assert np.all(np.isfinite(curves.mean))
 
 
 def test_a_printed_statement_and_what_holds_instead_are_not_mixed_up():

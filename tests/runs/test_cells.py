@@ -71,6 +71,11 @@ def test_requests_are_refused_before_any_work():
     assert log.done == 0
 
 
+def test_no_cells_give_no_runs():
+    """Fig. 2 with one expert has no routes to simulate."""
+    assert run_cells([], 4) == {}
+
+
 def test_a_failure_in_a_thread_reaches_the_caller():
     def failing(root, replicates, params):
         if replicates[0] >= 8:
