@@ -4,7 +4,6 @@ Inputs have |x| <= 1 and labels are -1 or 1. Random labels are fair coins, so ev
 digits draw inputs uniformly from a finite population, over which means can be computed exactly.
 """
 
-import functools
 from typing import NamedTuple
 
 import jax
@@ -116,13 +115,11 @@ def true_risk(
     return jnp.mean(losses)
 
 
-@functools.lru_cache
 def _points_on_sphere(num_features: int) -> np.ndarray:
     normals = np.random.default_rng(0).standard_normal((POPULATION_SIZE, num_features))
     return normals / np.linalg.norm(normals, axis=1, keepdims=True)
 
 
-@functools.lru_cache
 def _digits() -> tuple[np.ndarray, np.ndarray]:
     """Return images with norms of at most 1, and labels: 1 for odd digits, -1 for even ones."""
     images, digits, _ = handwritten_digits()

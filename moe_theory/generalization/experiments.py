@@ -24,21 +24,22 @@ LEARNED = "learned"  # name of a tier
 TO_ROUNDING = identity(within=1e-5)  # rounding of float32 sums of numbers below 100
 EXACTLY = identity(within=1e-9)  # rounding of float64 logarithms
 SYMBOLS = {"T": "num_experts", "k": "num_active", "m": "num_samples", "W": "router_norm"}
-Sizes = Mapping[str, Any]  # values, named by the paper's symbols
+Sizes = Mapping[str, float]  # values, named by the paper's symbols
 Settings = Mapping[str, Overrides]  # cells' names -> overrides of the parameters
 
 
-def cell_name(**sizes: float) -> str:
+def cell_name(sizes: Sizes) -> str:
     return ", ".join(f"{symbol} = {value:g}" for symbol, value in sizes.items())
 
 
-def _settings(sizes_of_cells: Iterable[Sizes], *, needs_reading: bool = False, **fixed: Any) -> Settings:
-    if not needs_reading:
-        fixed["whole_router"] = False  # both readings share these runs
+def _settings(sizes_of_cells: Iterable[Sizes], fixed: Sizes, *, needs_reading: bool = False) -> Settings:
+    """Return each cell's parameters: its sizes, by which it is named, and the fixed ones."""
     settings = {}
     for sizes in sizes_of_cells:
-        values = {**sizes, **fixed}
-        settings[cell_name(**sizes)] = {SYMBOLS.get(name, name): value for name, value in values.items()}
+        overrides: Overrides = {SYMBOLS.get(name, name): value for name, value in {**sizes, **fixed}.items()}
+        if not needs_reading:
+            overrides["whole_router"] = False  # both readings share these runs
+        settings[cell_name(sizes)] = overrides
     return settings
 
 
@@ -74,7 +75,7 @@ CELL_SIZES = (  # T and m
     (MEMORISED_PER_SAMPLE * MEMORISED_SAMPLES, MEMORISED_SAMPLES),
 )
 CELL_DIMS = Dims(max_experts=PER_SAMPLE * GROWING_SAMPLES[-1], num_features=1, max_samples=GROWING_SAMPLES[-1])
-_CELL_SETTINGS = _settings(({"T": T, "m": m} for T, m in CELL_SIZES), k=1)
+_CELL_SETTINGS = _settings(({"T": T, "m": m} for T, m in CELL_SIZES), {"k": 1})
 CELLS = _drawn("fixed-cells", instances.cells, CELL_DIMS, _CELL_SETTINGS, replicates=2048)
 FEW_CELL_SAMPLES = 256
 FEW_CELL_EXPERTS = (4, 16, 64)
@@ -82,7 +83,7 @@ FEW_CELLS = _drawn(
     "cells",
     instances.cells,
     Dims(FEW_CELL_EXPERTS[-1], 1, FEW_CELL_SAMPLES),
-    _settings(({"T": T} for T in FEW_CELL_EXPERTS), k=1, m=FEW_CELL_SAMPLES),
+    _settings(({"T": T} for T in FEW_CELL_EXPERTS), {"k": 1, "m": FEW_CELL_SAMPLES}),
     replicates=1024,
 )
 # T -> gaps near the middle of their distribution, where neither side of ghost sampling is 0 or 1.
@@ -95,7 +96,7 @@ LEARNED_FEATURES = 2
 
 def _learned_cells(name: str, num_samples: int, replicates: int) -> Experiment:
     dims = Dims(LEARNED_EXPERTS, LEARNED_FEATURES, num_samples)
-    settings = _settings([{"T": LEARNED_EXPERTS, "m": num_samples}], k=1)
+    settings = _settings([{"T": LEARNED_EXPERTS, "m": num_samples}], {"k": 1})
     return _drawn(name, instances.learned_cells, dims, settings, replicates)
 
 
@@ -103,18 +104,18 @@ LEARNED_CELLS = _learned_cells("learned-cells", 100_000, 64)
 FEWER_LEARNED_CELLS = _learned_cells("learned-cells-of-fewer", 6400, 512)  # the corrected bound is as informative here
 
 # A dense mixture of two experts with a free router (counterexample C).
-_DENSE_SETTINGS = _settings([{"T": 2, "m": 1000}], needs_reading=True, k=2)
+_DENSE_SETTINGS = _settings([{"T": 2, "m": 1000}], {"k": 2}, needs_reading=True)
 DENSE = _drawn("dense", instances.dense, Dims(2, 1, 1000), _DENSE_SETTINGS, replicates=2048)
 
-SINGLE = _drawn("single", instances.coin, Dims(1, 1, 1000), _settings([{"T": 1, "m": 1000}], k=1), replicates=4096)
+SINGLE = _drawn("single", instances.coin, Dims(1, 1, 1000), _settings([{"T": 1, "m": 1000}], {"k": 1}), replicates=4096)
 (SINGLE_CELL,) = SINGLE.cells
 COIN_SAMPLES = (25, 100)
-_COIN_SETTINGS = _settings(({"m": m} for m in COIN_SAMPLES), T=1, k=1)
+_COIN_SETTINGS = _settings(({"m": m} for m in COIN_SAMPLES), {"T": 1, "k": 1})
 COIN = _drawn("coin", instances.coin, Dims(1, 1, COIN_SAMPLES[-1]), _COIN_SETTINGS, replicates=32768)
 
 CLASS_SIZES = ((2, 1, 8), (8, 1, 8), (8, 8, 8), (4, 2, 5))  # T, k and m
 CLASS_DIMS = Dims(max_experts=8, num_features=1, max_samples=8)
-_CLASS_SETTINGS = _settings({"T": T, "k": k, "m": m} for T, k, m in CLASS_SIZES)
+_CLASS_SETTINGS = _settings(({"T": T, "k": k, "m": m} for T, k, m in CLASS_SIZES), {})
 CLASSES = _drawn("finite-classes", instances.function_classes, CLASS_DIMS, _CLASS_SETTINGS, replicates=256)
 
 FREE_SAMPLES = Size("num_samples", low=1, high=CLASS_DIMS.max_samples)  # samples of finite classes
@@ -126,14 +127,14 @@ LABELING_DIMS = Dims(max_experts=3, num_features=2, max_samples=4)
 def labelings_of(setting: SettingValues) -> Experiment:
     """Return the experiment on `labelings`, with a setting's sizes in place of `LABELING_DIMS`."""
     dims = dataclasses.replace(LABELING_DIMS, **setting)
-    cells = _settings(({"T": T, "k": k} for T, k in LABELING_SIZES), m=LABELING_DIMS.max_samples)
+    cells = _settings(({"T": T, "k": k} for T, k in LABELING_SIZES), {"m": LABELING_DIMS.max_samples})
     return dataclasses.replace(_drawn("labelings", instances.labelings, dims, cells, replicates=512), of=labelings_of)
 
 
 LABELINGS = labelings_of({})
 
 LONE_SAMPLES = 16
-_LONE_SETTINGS = _settings([{"m": LONE_SAMPLES}], T=2, k=1)
+_LONE_SETTINGS = _settings([{"m": LONE_SAMPLES}], {"T": 2, "k": 1})
 LONE_POINT = _drawn("lone-points", instances.lone_points, Dims(2, 1, LONE_SAMPLES), _LONE_SETTINGS, replicates=64)
 (LONE_CELL,) = LONE_POINT.cells
 FORMULA = Selection(LONE_POINT, (LONE_CELL,), is_computed=True)  # a cheap run, which claims on formulas ignore
@@ -151,18 +152,17 @@ LINEAR_ROUTER = _drawn(
     instances.linear_router,
     Dims(max_experts=ROUTER_EXPERTS[-1], num_features=8, max_samples=ROUTER_SAMPLES),
     {
-        **_settings(({"T": T, "k": 1} for T in ROUTER_EXPERTS), W=ROUTER_NORMS[0], m=ROUTER_SAMPLES),
-        **_settings(_SPARSE, m=ROUTER_SAMPLES),
+        **_settings(({"T": T, "k": 1} for T in ROUTER_EXPERTS), {"W": ROUTER_NORMS[0], "m": ROUTER_SAMPLES}),
+        **_settings(_SPARSE, {"m": ROUTER_SAMPLES}),
     },
     replicates=512,
 )
 
 
 def router_name(num_experts: int, num_active: int, router_norm: float) -> str:
-    sizes = {"T": num_experts, "k": num_active}
     if num_active == 1:
-        return cell_name(**sizes)
-    return cell_name(**sizes, W=router_norm)
+        return cell_name({"T": num_experts, "k": 1})
+    return cell_name({"T": num_experts, "k": num_active, "W": router_norm})
 
 
 # Experts with one hidden layer, fitted to fair coins, give a lower estimate of the complexity of networks.
@@ -173,7 +173,7 @@ NETWORKS = Experiment(
     name="networks",
     dims=NETWORK_DIMS,
     system=system(NETWORK_DIMS),
-    cells=_settings(({"m": m} for m in NETWORK_SAMPLES), T=1, k=1),
+    cells=_settings(({"m": m} for m in NETWORK_SAMPLES), {"T": 1, "k": 1}),
     num_rounds=200,
     record_every=20,
     replicates=128,
@@ -194,12 +194,12 @@ FIT_SIZES = tuple(
 FITS = _trained(
     "random-labels",
     Dims(max(FIT_ACTIVE), FIT_FEATURES, FIT_SAMPLES[-1]),
-    _settings(FIT_SIZES, learning_rate=FIT_RATE),
+    _settings(FIT_SIZES, {"learning_rate": FIT_RATE}),
     num_rounds=60,
 )
 MANY_SIZES = tuple({"T": T, "k": k, "m": 8192, "W": 1.0} for T, k in ((3, 2), (4, 2), (4, 3), (8, 4)))
 MANY_FITS = _trained(
-    "random-labels-many", Dims(8, FIT_FEATURES, 8192), _settings(MANY_SIZES, learning_rate=FIT_RATE), num_rounds=30
+    "random-labels-many", Dims(8, FIT_FEATURES, 8192), _settings(MANY_SIZES, {"learning_rate": FIT_RATE}), num_rounds=30
 )
 
 # An ordinary dense mixture of k = T = 32 linear experts with router rows of norm 100.
@@ -209,7 +209,9 @@ NATURAL = _trained(
     "natural",
     Dims(NATURAL_EXPERTS, NATURAL_FEATURES, 1000),
     _settings(
-        [{"T": NATURAL_EXPERTS, "m": 1000}], needs_reading=True, k=NATURAL_EXPERTS, W=100.0, learning_rate=FIT_RATE
+        [{"T": NATURAL_EXPERTS, "m": 1000}],
+        {"k": NATURAL_EXPERTS, "W": 100.0, "learning_rate": FIT_RATE},
+        needs_reading=True,
     ),
     num_rounds=150,
 )
@@ -223,7 +225,7 @@ TRAINED = {
     source: _trained(
         f"trained-{source}",
         Dims(2, num_features, 1024),
-        _settings(TRAINED_SIZES, expert_norm=1.0, label_noise=FLIPPED[source]),
+        _settings(TRAINED_SIZES, {"expert_norm": 1.0, "label_noise": FLIPPED[source]}),
         num_rounds=40,
         source=source,
     )

@@ -322,7 +322,6 @@ class ShatteringTables(NamedTuple):
     set_sizes: Float[Any, " S"]
 
 
-@functools.cache
 def shattering_tables(num_points: int, num_labels: int) -> ShatteringTables:
     labels = np.eye(num_labels)
     pairs = np.array([first + second for first, second in itertools.combinations(labels, 2)])

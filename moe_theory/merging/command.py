@@ -69,7 +69,7 @@ def merge(
     data = testbed.examples(recipe, testbed.VALIDATION)
 
     def open_stream() -> "Stream":
-        return online.drawn(model, data, recipe.num_tasks, slots, slot_size, seed)
+        return online.drawn(model, data, recipe.num_tasks, num_slots=slots, size=slot_size, seed=seed)
 
     names = None if policy == ALL else list(dict.fromkeys((policy, policies.AVERAGE)))  # each once
     by_policy = compare(open_stream, names, num_slots=slots, seed=seed)

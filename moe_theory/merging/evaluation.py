@@ -58,6 +58,9 @@ ASCENT_RATE = 0.1  # Adam's step size on the logits of the weights
 REFERENCES = 4  # slots of each seed for which the best merge is searched
 
 
+Variable = tuple[str | tuple[str, str], Any]  # its dimensions and its values
+
+
 class SlotAccuracy(NamedTuple):
     accuracy: Float[Array, ""]  # share of right answers among the slot's requests
     mix: Float[Array, " V"]  # psi, over the slot's tasks
@@ -97,7 +100,7 @@ def evaluate(
         answers[mix] = _answers(deployment, data, methods, runs=runs, slot_size=slot_size, root=root)
     approaches = list(answers[next(iter(MIXES))])  # names, which are the same for all mixes
     rows = np.array([[answers[mix][name] for name in approaches] for mix in MIXES])  # (mix, approach, measure, seed)
-    variables: dict[str, Any] = _costs(deployment, data, methods, approaches, slot_size, repeats=repeats, seed=seed)
+    variables = _costs(deployment, data, methods, approaches, slot_size, repeats=repeats, seed=seed)
     for place, name in enumerate(("accuracy", "late_accuracy")):
         samples = rows[:, :, place]
         variables[name] = (("mix", "approach"), samples.mean(axis=-1))
@@ -246,14 +249,14 @@ def _costs(
     slot_size: int,
     repeats: int,
     seed: int,
-) -> dict[str, tuple[str, Sequence[float]]]:
+) -> dict[str, Variable]:
     """Return medians over repetitions by approach. A policy, or `BEST`, costs as much as one merged expert."""
     batch = costs.drawn_batch(data, slot_size, seed)
     timer = costs.Timer(methods, deployment, batch.inputs, batch.tasks)
     with costs.on_one_core():
         timed = timer.measure(repeats, seed, time.process_time)
     sources = [name if name in timed else MERGED for name in approaches]
-    medians: dict[str, tuple[str, Sequence[float]]] = {
+    medians: dict[str, Variable] = {
         field: ("approach", [float(np.median(getattr(timed[name], field))) for name in sources])
         for field in costs.MethodCosts._fields
     }

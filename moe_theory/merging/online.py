@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Array, Float, Int
 
 from moe_theory.core import constraints, programs
 from moe_theory.core.errors import DeclarationError, InvalidValueError, shortened
@@ -292,15 +292,17 @@ class Requests(NamedTuple):
 
     def serve(self, slot: Examples, weights: Float[np.ndarray, " K"]) -> Feedback:
         shares = jnp.asarray(weights, jnp.float32)
-        inputs, labels, tasks = map(jnp.asarray, slot)
-        rewards, counts = _accuracies(self.model, shares, inputs, labels, tasks, self.num_tasks)
+        rewards, counts = _accuracies(self.model, shares, jax.tree.map(jnp.asarray, slot), self.num_tasks)
         return Feedback(np.asarray(rewards, np.float64), np.asarray(counts, np.int64))
 
 
-@functools.partial(programs.jit, static_argnums=5)
-def _accuracies(model: Model, weights: Any, inputs: Any, labels: Any, tasks: Any, num_tasks: int) -> tuple[Any, Any]:
-    logits = transformer.forward(merge.weighted(model, weights), inputs, merge.single)
-    return arrivals.accuracies(logits, labels, tasks, num_tasks)
+@functools.partial(programs.jit, static_argnums=3)
+def _accuracies(
+    model: Model, weights: Float[Array, " K"], slot: Examples, num_tasks: int
+) -> tuple[Float[Array, " V"], Int[Array, " V"]]:
+    """Return each task's share of right answers and number of requests."""
+    logits = transformer.forward(merge.weighted(model, weights), jnp.asarray(slot.inputs), merge.single)
+    return arrivals.accuracies(logits, jnp.asarray(slot.labels), jnp.asarray(slot.tasks), num_tasks)
 
 
 def drawn(model: Model, data: Examples, num_tasks: int, num_slots: int, size: int, seed: int) -> Requests:

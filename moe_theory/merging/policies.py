@@ -201,7 +201,9 @@ def _tanbr(dims: Dims, uncertainty: str) -> Policy:
         norm = None
         if pick.found is not None:
             judged, norm = pick.found
-        learner = _update(form, dims, params, memory.learner, arm, pick.weights, mix=mix, feedback=feedback, norm=norm)
+        learner = _update(
+            form, dims, params, memory.learner, arm=arm, point=pick.weights, mix=mix, feedback=feedback, norm=norm
+        )
         leaves, arms = _split_leaf(key, memory, leaf, arm=arm, is_leaf=is_leaf, time=time, params=params)
         return TanbrMemory(learner, leaves, arms, judged)
 
@@ -229,7 +231,9 @@ def _nucb(dims: Dims, uncertainty: str) -> Policy:
     ) -> Learner:
         del key, time
         new_arm = memory.history.num_arms
-        return _update(form, dims, params, memory, new_arm, pick.weights, mix=mix, feedback=feedback, norm=None)
+        return _update(
+            form, dims, params, memory, arm=new_arm, point=pick.weights, mix=mix, feedback=feedback, norm=None
+        )
 
     return Policy(begin, choose, learn)
 

@@ -85,7 +85,7 @@ def _earned(row: Row) -> list[float | None]:
     return [reward if count else None for reward, count in zip(row.rewards.tolist(), row.counts, strict=True)]
 
 
-def _columns_of(row: Row) -> dict[str, object]:
+def _columns_of(row: Row) -> dict[str, float | None]:
     columns = {name: getattr(row, name) for name in ("slot", "reward", "mean_reward", "num_candidates", "depth")}
     arrays = {"weight": row.weights, "estimated_mix": row.estimated_mix, "reward": _earned(row), "count": row.counts}
     for name, values in arrays.items():

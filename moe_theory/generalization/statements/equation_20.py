@@ -14,7 +14,7 @@ from moe_theory.verification.statement import alike, probability
 SAMPLES = experiments.COIN_SAMPLES[-1]
 EXCESS = 2.5 / math.sqrt(2 * SAMPLES)  # x
 PRINTED_TAIL = theory.tail_printed(SAMPLES, EXCESS)
-FAIR_COIN = COIN.over([cell_name(m=SAMPLES)])
+FAIR_COIN = COIN.over([cell_name({"m": SAMPLES})])
 COMPUTED = dataclasses.replace(FORMULA, labels=("m up to 100",))
 
 # The favourable reading allows any constant in the exponent, because the theorem that follows is an O().

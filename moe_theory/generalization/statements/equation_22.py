@@ -1,7 +1,6 @@
 """Eqs. (22) and (23): the bound put together from its parts, in float64 for all sizes."""
 
 import dataclasses
-import functools
 import itertools
 
 import numpy as np
@@ -18,7 +17,6 @@ EQUATION_22 = statement("equation-22", module=__name__)
 EQUATION_23 = statement("equation-23", module=__name__)
 
 
-@functools.cache
 def sparsity_grid() -> dict[str, np.ndarray]:
     """Return (22), (23) and the log patterns in (22), for all k <= T <= 64, m and d_N (sizes, m, d_N)."""
     sizes = range(1, 65)

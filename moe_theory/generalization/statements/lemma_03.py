@@ -8,7 +8,7 @@ from moe_theory.generalization.statements.setting import statement
 from moe_theory.verification.statement import bound, constant, equality, ranged
 
 LONE_EXPERT = experiments.LINEAR_ROUTER.at(experiments.router_name(2, 1, 1.0))
-LABELS = [cell_name(m=ROUTER_SAMPLES)]
+LABELS = [cell_name({"m": ROUTER_SAMPLES})]
 
 LEMMA_3 = statement("lemma-3", module=__name__)
 

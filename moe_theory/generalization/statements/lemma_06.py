@@ -9,7 +9,7 @@ from moe_theory.verification.claim import excess
 from moe_theory.verification.region import Size
 
 LABEL_COUNTS = [experts for experts, active in experiments.LABELING_SIZES if active == 1]
-BY_COUNT = LABELINGS.over([cell_name(T=count, k=1) for count in LABEL_COUNTS])
+BY_COUNT = LABELINGS.over([cell_name({"T": count, "k": 1}) for count in LABEL_COUNTS])
 LABELS = [f"{count} labels" for count in LABEL_COUNTS]
 
 

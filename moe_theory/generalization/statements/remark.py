@@ -19,7 +19,7 @@ FEW_OF_MANY = (1, 2, 4, 8, 16, 32, 64)  # k
 FIT_SAMPLES = 128
 FIT_EXPERTS = 8
 FIT_ACTIVE = experiments.FIT_ACTIVE[FIT_EXPERTS]  # k
-ANY_RUN = Selection(experiments.COIN, cells=(cell_name(m=experiments.COIN_SAMPLES[0]),), is_computed=True)
+ANY_RUN = Selection(experiments.COIN, cells=(cell_name({"m": experiments.COIN_SAMPLES[0]}),), is_computed=True)
 BY_ACTIVE = dataclasses.replace(ANY_RUN, abscissa=FEW_OF_MANY)
 TO_DOUBLE_ROUNDING = identity(within=1e-12)
 
@@ -97,7 +97,7 @@ def gap_of_one(run) -> np.ndarray:
 
 # Training finds these gaps, not the supremum. At large norms there is no order, because every k can do what k = 1 can.
 for name, norm in zip(("tame", "middling"), experiments.FIT_NORMS[:2], strict=True):
-    cells = [cell_name(T=FIT_EXPERTS, k=number, m=FIT_SAMPLES, W=norm) for number in FIT_ACTIVE]
+    cells = [cell_name({"T": FIT_EXPERTS, "k": number, "m": FIT_SAMPLES, "W": norm}) for number in FIT_ACTIVE]
     test_learned_order = FEWER_ACTIVE.literal(
         f"remark.fewer-experts-learned-{name}",
         FITS,
@@ -109,7 +109,7 @@ for name, norm in zip(("tame", "middling"), experiments.FIT_NORMS[:2], strict=Tr
 
 MORE_EXPERTS = statement("remark-more-experts", module=__name__)
 SAMPLES = experiments.GROWING_SAMPLES[-1]
-GROWING = CELLS.over({cell_name(T=number, m=SAMPLES): number for number in experiments.GROWING_EXPERTS})
+GROWING = CELLS.over({cell_name({"T": number, "m": SAMPLES}): number for number in experiments.GROWING_EXPERTS})
 
 
 @MORE_EXPERTS.charitable("remark.log-term", ANY_RUN, TO_DOUBLE_ROUNDING, labels=["largest excess"])

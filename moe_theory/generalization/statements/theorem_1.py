@@ -5,7 +5,7 @@ The corrected bound is tested on these, on three where one of its terms is nearl
 
 import dataclasses
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -50,17 +50,21 @@ def learned_bound(run) -> float:
     return experiments.theorem_1_at(run.params, rademacher, "linear", experiments.LEARNED_FEATURES)
 
 
-def claim_printed(id: str, runs: Selection, bound: Bound, instead: str | None = None, **about) -> None:
-    """Declare claims that gaps seldom exceed the theorem's bound, with its proof's constants."""
+def claim_printed(id: str, runs: Selection, bound: Bound, instead: str, hypotheses: Sequence[str] = ()) -> None:
+    """Declare that gaps seldom exceed the theorem's bound with its proof's constants, and what holds instead."""
     test_printed = THEOREM_1.literal(
-        f"theorem-1.{id}", runs, counterexample(allowed=delta_of), instead=f"repaired.{instead or id}", **about
+        f"theorem-1.{id}",
+        runs,
+        counterexample(allowed=delta_of),
+        instead=f"repaired.{instead}",
+        hypotheses=hypotheses,
     )
     test_printed(lambda run: gap_of(run) > bound(run))
 
 
-FIXED_CELLS = CELLS.over([cell_name(T=experiments.FIXED_EXPERTS, m=experiments.FIXED_SAMPLES)])
-claim_printed("fixed-router", FIXED_CELLS, constants_bound, "symmetrization")
-BY_SAMPLES = CELLS.over({cell_name(T=experiments.PER_SAMPLE * m, m=m): m for m in SAMPLES})
+FIXED_CELLS = CELLS.over([cell_name({"T": experiments.FIXED_EXPERTS, "m": experiments.FIXED_SAMPLES})])
+claim_printed("fixed-router", FIXED_CELLS, constants_bound, instead="symmetrization")
+BY_SAMPLES = CELLS.over({cell_name({"T": experiments.PER_SAMPLE * m, "m": m}): m for m in SAMPLES})
 
 
 # No constant helps: the gap stays near .476 as the bound falls to 0.
@@ -83,16 +87,26 @@ def ratio_to_learned_bound(run) -> np.ndarray:
         samples = 2 ** (5 * (experts.bit_length() - 1) // 2)  # T^(5/2)
         dimension = complexity.natarajan("linear", experts, 1, experiments.LEARNED_FEATURES, "router-dimension")
         rademacher = experts**-0.5
-        bound = theory.theorem_1(experts, 1, samples, rademacher, dimension, LIPSCHITZ, delta=delta_of(run))
+        bound = theory.theorem_1(experts, 1, samples, rademacher, dimension, lipschitz=LIPSCHITZ, delta=delta_of(run))
         ratios.append(experiments.learned_gap(experts, samples) / bound)
     return alike(run, ratios)
 
 
-claim_printed("learned-router", all_cells(experiments.LEARNED_CELLS), learned_bound)
+claim_printed("learned-router", all_cells(experiments.LEARNED_CELLS), learned_bound, instead="learned-router")
 claim_printed(
-    "dense", all_cells(experiments.DENSE), lambda run: constants_bound(run, "free", 0), hypotheses=["finite-dimension"]
+    "dense",
+    all_cells(experiments.DENSE),
+    lambda run: constants_bound(run, "free", 0),
+    instead="dense",
+    hypotheses=["finite-dimension"],
 )
-claim_printed("natural", all_cells(NATURAL), linear_bound(experiments.NATURAL_FEATURES), hypotheses=["mask-dimension"])
+claim_printed(
+    "natural",
+    all_cells(NATURAL),
+    linear_bound(experiments.NATURAL_FEATURES),
+    instead="natural",
+    hypotheses=["mask-dimension"],
+)
 
 
 def uniform(run, rademacher: Real, log_patterns: float = 0.0) -> float:
@@ -122,27 +136,31 @@ def best_bound_at(num_features: int) -> Bound:
     return lambda run: experiments.corrected_bounds_at(run.params, num_features).best
 
 
-def claim_seldom(id: str, runs: Selection, bound: Bound, largest_gap: float, gap=gap_of, **about) -> None:
-    """Declare claims that gaps seldom exceed a bound. They are trivial if no possible gap is above the bound."""
+def claim_seldom(
+    id: str, runs: Selection, bound: Bound, largest_gap: float, role: str, gap: Callable[..., np.ndarray] = gap_of
+) -> None:
+    """Declare that gaps seldom exceed a bound. The claim is trivial if no possible gap is above the bound."""
 
     def is_below_largest(run) -> float:
         return float(not bound(run) >= largest_gap)
 
-    test = THEOREM_1.claim(id, runs, probability(at_most=delta_of, trivial=is_below_largest), **about)
+    test = THEOREM_1.claim(id, runs, probability(at_most=delta_of, trivial=is_below_largest), role=role)
     test(lambda run: gap(run) > bound(run))
 
 
-def claim_corrected(id: str, runs: Selection, bound: Bound, largest_gap: float = RANDOM_LABELS, **about) -> None:
-    claim_seldom(f"repaired.{id}", runs, bound, largest_gap, role="corrected", **about)
+def claim_corrected(
+    id: str, runs: Selection, bound: Bound, largest_gap: float = RANDOM_LABELS, gap: Callable[..., np.ndarray] = gap_of
+) -> None:
+    claim_seldom(f"repaired.{id}", runs, bound, largest_gap, role="corrected", gap=gap)
 
 
-BY_CELLS = CELLS.over([cell_name(T=experts, m=SAMPLES[-1]) for experts in experiments.GROWING_EXPERTS])
+BY_CELLS = CELLS.over([cell_name({"T": experts, "m": SAMPLES[-1]}) for experts in experiments.GROWING_EXPERTS])
 claim_corrected("fixed-router", BY_CELLS, product_bound)
 claim_corrected("learned-router", all_cells(experiments.FEWER_LEARNED_CELLS), bound_for_learned_cells)
 # Any function within [-1, 1] is an output, so rho = 1. All experts are active, so no mask varies.
 claim_corrected("dense", all_cells(experiments.DENSE), lambda run: uniform(run, 1.0))
 MEMORISED = experiments.MEMORISED_SAMPLES
-MEMORISED_CELLS = CELLS.over([cell_name(T=experiments.MEMORISED_PER_SAMPLE * MEMORISED, m=MEMORISED)])
+MEMORISED_CELLS = CELLS.over([cell_name({"T": experiments.MEMORISED_PER_SAMPLE * MEMORISED, "m": MEMORISED})])
 claim_corrected(
     "symmetrization", MEMORISED_CELLS, cells_bound, largest_gap=1.0, gap=lambda run: run.records.memorised[-1]
 )

@@ -26,15 +26,15 @@ CASES: dict[str, Column] = {"small": Column(0.5, 1.0), "usual": Column(0.9, 1.0)
 NUM_ROUNDS = 20_000
 NUM_RECORDS = 300  # slots drawn, evenly spaced on a logarithmic axis
 DIMS = Dims(max_experts=3, max_rounds=NUM_ROUNDS, max_leaves=1024)
-STEPS = roles.ArtistStyle(drawstyle="steps-post")
+STEPS = "steps-post"  # matplotlib's name: a value holds until the next slot
 RULES = {
-    "in-turn": (roles.MEASURED(**STEPS), "leaf after leaf, shallowest first"),
-    "deepest": (roles.RIVAL(**STEPS), "deepest leaf"),
+    "in-turn": (roles.MEASURED(drawstyle=STEPS), "leaf after leaf, shallowest first"),
+    "deepest": (roles.RIVAL(drawstyle=STEPS), "deepest leaf"),
 }
 BOUNDS = {
     "printed": (roles.PRINTED, "Lemma 1, (5); Lemma 2, (7)"),
     "intermediate": (roles.PRINTED_TOO, r"Lemma 2 before $1/(2\,\log(1/\rho)) \leq 1/(1-\rho)$"),
-    "repaired": (roles.RIGHT(**STEPS), "what holds"),
+    "repaired": (roles.RIGHT(drawstyle=STEPS), "what holds"),
 }
 
 

@@ -90,7 +90,7 @@ def fitted(regrets: Float[np.ndarray, "R B"], slots: np.ndarray, num_rounds: int
     return float(samples.mean()), float(error * quantile)
 
 
-def caption_words(data: xr.Dataset) -> Mapping[str, object]:
+def caption_words(data: xr.Dataset) -> Mapping[str, str | float]:
     parts = []
     for place, reward in zip("abc", REWARDS, strict=True):
         curves = data.sel(reward=reward)
@@ -126,9 +126,16 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     """
     late = data.sel(slot=data.slot >= min(FIRST_SLOT, int(data.slot[-1])))
     slots = late.slot.values.astype(float)
-    scales = roles.ArtistStyle(xscale="log", yscale="log", xlim=(slots[0], slots[-1]))
-    labels = roles.ArtistStyle(xlabel="slots $t$", ylabel="regret $R_t$, rewards in [0, 1]")
-    axes = plot.row(canvas, list(REWARDS.values()), sharey=True, **scales, **labels)
+    axes = plot.row(
+        canvas,
+        list(REWARDS.values()),
+        ylabel="regret $R_t$, rewards in [0, 1]",
+        sharey=True,
+        xlabel="slots $t$",
+        xscale="log",
+        yscale="log",
+        xlim=(slots[0], slots[-1]),
+    )
     for panel, reward in zip(axes, REWARDS, strict=True):
         curves = late.sel(reward=reward)
         for name, method in CURVES.items():

@@ -22,7 +22,8 @@ from moe_theory.merging.params import Dims
 STRIDE = 30  # slots between two records
 TIMES = (30, 300, 3000)  # slots drawn, multiples of the stride
 DIMS = Dims(max_experts=3, max_rounds=TIMES[-1], max_leaves=512)
-SETTING = {"num_experts": 3, "max_active": 3, "smoothness_ratio": 0.85, "split_constant": 0.2}
+RATIO = 0.85  # rho
+SPLIT_CONSTANT = 0.2  # C
 CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])  # where the corners, one per expert, are drawn
 LEAST_AREA = 1e-9  # Smaller parts of the simplex are points or lines and are not drawn
 
@@ -30,11 +31,13 @@ LEAST_AREA = 1e-9  # Smaller parts of the simplex are points or lines and are no
 def compute(setup: plot.Setup) -> xr.Dataset:
     length = setup.rounds
     check_run(length, STRIDE)
-    params = setup.params(**SETTING)
+    params = setup.params(num_experts=3, max_active=3, smoothness_ratio=RATIO, split_constant=SPLIT_CONSTANT)
     setup.progress.add_work(length)
     setup.progress.running(setup.name)
     system = adversary.one_rule(DIMS, "optimistic")
-    _, records = simulate_batch(system, root_key(setup.seed), 1, params, length, STRIDE, observe=fields("state.tree"))
+    root = root_key(setup.seed)
+    observe = fields("state.tree")
+    _, records = simulate_batch(system, root, 1, params, length, record_every=STRIDE, observe=observe)
     setup.progress.advance(length)
     times = np.minimum(TIMES, length)
     places = np.searchsorted(recorded_rounds(length, STRIDE), times)
@@ -97,7 +100,7 @@ def caption_words(data: xr.Dataset) -> dict[str, str]:
 def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     """The simplex of three experts' weights, cut into what the leaves' boxes have of it, at three times; dots:
     candidates; cross: where the reward 1 − max |x − c|, which is known here, is largest. A slot pulls the leaf with the
-    largest value + ν₁ρ^h; ρ = {SETTING[smoothness_ratio]:g}, C = {SETTING[split_constant]:g}, ν₁ = 1. Boxes that miss
+    largest value + ν₁ρ^h; ρ = {RATIO:g}, C = {SPLIT_CONSTANT:g}, ν₁ = 1. Boxes that miss
     the simplex, {lost} of them, and those that touch it in a point or a line are not drawn.
     """
     from matplotlib.cm import ScalarMappable

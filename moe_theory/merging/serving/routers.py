@@ -164,7 +164,7 @@ def deployed(setting: Recipe) -> Deployment:
             training.tell(f"router: {name}, {NUM_STEPS} steps")
             # `training.train` folds numbers below 1000 into the same key.
             router_key = jax.random.fold_in(root_key(setting.seed), 1000 + number)
-            return train(kind, model, data, setting.num_tasks, router_key, DESCENTS.get(name))
+            return train(kind, model, data, setting.num_tasks, router_key, descent=DESCENTS.get(name))
 
         like = _untrained(kind, model, setting.num_tasks)
         routers[name] = training.cached(store, f"{digest} {number} {name}", make, like)
