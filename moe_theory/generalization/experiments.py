@@ -50,10 +50,7 @@ def _drawn(
 
 
 def _trained(name: str, dims: Dims, settings: Settings, num_rounds: int, source: str = RANDOM_LABELS) -> Experiment:
-    optimizer = None
-    if source == RANDOM_LABELS:
-        optimizer = best_experts
-    run = system(dims, source, optimizer)
+    run = system(dims, source, best_experts if source == RANDOM_LABELS else None)
     return Experiment(
         name, dims, run, settings, num_rounds, record_every=num_rounds, observe=gap, replicates=256, tier=LEARNED
     )

@@ -169,7 +169,7 @@ def compare(
 
 
 class RewardEstimate(NamedTuple):
-    """Mean reward of a policy over replicates, with a 95 % interval from Student's t."""
+    """Mean reward of a policy over replicates, with a 95 % interval by Student's t."""
 
     mean: float
     low: float

@@ -231,9 +231,7 @@ def _nucb(dims: Dims, uncertainty: str) -> Policy:
     ) -> Learner:
         del key, time
         new_arm = memory.history.num_arms
-        return _update(
-            form, dims, params, memory, arm=new_arm, point=pick.weights, mix=mix, feedback=feedback, norm=None
-        )
+        return _update(form, dims, params, memory, arm=new_arm, point=pick.weights, mix=mix, feedback=feedback)
 
     return Policy(begin, choose, learn)
 
@@ -295,7 +293,7 @@ def _update(
     point: Float[Array, " K"],
     mix: Mix,
     feedback: Feedback,
-    norm: GradientNorm | None,
+    norm: GradientNorm | None = None,
 ) -> Learner:
     """Update Z with the gradient at theta_{t-1}, then take J gradient steps (Alg. 1, lines 13 and 14)."""
     if is_known(feedback):

@@ -26,7 +26,7 @@ def written(figure: "Figure", metadata: dict[str, str | None]) -> str:
     document = io.BytesIO()
     figure.savefig(document, format="svg", backend=f"module://{__name__}", metadata=metadata, transparent=True)
     text = CONTROL.sub("\N{REPLACEMENT CHARACTER}", document.getvalue().decode())
-    return PATH.sub(lambda path: REAL.sub(_round_match, path[0]), text.replace("'DejaVu Sans'", FONTS))
+    return PATH.sub(_shorten_path, text.replace("'DejaVu Sans'", FONTS))
 
 
 class Renderer(RendererSVG):  # draws formulas as paths with a title, which screen readers read
@@ -58,5 +58,7 @@ class FigureCanvas(FigureCanvasSVG):
         renderer.finalize()
 
 
-def _round_match(number: re.Match[str]) -> str:
-    return f"{round(float(number[0]), PLACES):g}"
+def _shorten_path(path: re.Match[str]) -> str:
+    """Return the points of a path in one line, rounded."""
+    rounded = REAL.sub(lambda number: f"{round(float(number[0]), PLACES):g}", path[0])
+    return rounded.replace(" \n", "").replace("\n", "")

@@ -19,14 +19,8 @@ def _is_in_range(dims: Dims, run: Run) -> bool:
 
 def _is_wide(dims: Dims, run: Run) -> bool:
     leaves = max(float(theory.leaf_bound(float(NUM_ROUNDS), run.params)), 1.0)  # at least the root
-    least = theory.least_width(
-        dims.width,
-        NUM_ROUNDS,
-        num_candidates=leaves,
-        num_layers=NUM_LAYERS,
-        regularization=float(run.params.regularization),
-        confidence=CONFIDENCE,
-    )
+    sizes = (dims.width, NUM_ROUNDS, leaves, NUM_LAYERS)
+    least = theory.least_width(*sizes, regularization=float(run.params.regularization), confidence=CONFIDENCE)
     return dims.width >= least
 
 
