@@ -43,11 +43,15 @@ def compute(setup: Setup, kinds: Kinds) -> xr.Dataset:
     """Return means and standard errors over replicates, by experts, kind of run, kappa and kappa / lambda."""
     places: list[Place] = list(itertools.product(setup.experts, kinds.choices, DRIVES, RATIOS))
     reading = setup.params()
-    # `at_drive` overwrites these two. As overrides of all cells, `Setup` refuses a user's values for them.
-    decided = {"signal_scale": reading.signal_scale, "perturbation_scale": reading.perturbation_scale}
     params = {}
     for number, kind, drive, ratio in places:
-        kind_params = setup.params(num_experts=number, **kinds.choices[kind], **decided)
+        kind_params = setup.params(
+            num_experts=number,
+            # `at_drive` overwrites these two. As overrides of all cells, `Setup` refuses a user's values for them.
+            signal_scale=reading.signal_scale,
+            perturbation_scale=reading.perturbation_scale,
+            **kinds.choices[kind],
+        )
         params[_name(number, kind, drive, ratio)] = kinds.at_drive(kind_params, drive, ratio, setup.dims)
     cells = []
     for ending, system in kinds.systems.items():
@@ -138,6 +142,6 @@ def _draw_experts(panel: Any, data: xr.Dataset) -> None:
     for number, colour, marker in zip(experts, roles.ramp(len(experts)), itertools.cycle(MARKERS), strict=False):
         selection = data.sel(experts=number)
         look = roles.ArtistStyle(color=colour, marker=marker, markersize=3, linestyle="none")
-        panels.intervals(panel, selection.drive, selection.own, selection.own_error, f"$M$ = {number}", **look)
+        panels.intervals(panel, selection.drive, selection.own, selection.own_error, look, label=f"$M$ = {number}")
         panel.plot(selection.drive, selection.own_reduced, color=colour, linewidth=1.1)
         roles.REFERENCE(color=colour).vline(panel, float(selection.critical))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from moe_theory.plot.roles import BAND
+from moe_theory.plot.roles import BAND, ArtistStyle
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,20 +49,22 @@ def row(
     return list(panels[:count])
 
 
-def curve(panel: "Axes", x: Any, data: xr.Dataset, label: str = "", band: str = "", **role: Any) -> None:
+def curve(panel: "Axes", x: Any, data: xr.Dataset, style: ArtistStyle, label: str = "", band: str = "") -> None:
     """Draw a mean over its axis and a band from `low` to `high`. Texts that are not empty go to the legend."""
-    panel.plot(x, data["mean"], label=label, **role)
-    panel.fill_between(x, data.low, data.high, label=band, **BAND(color=role["color"]))
+    style.plot(panel, x, data["mean"], label)
+    BAND(color=style["color"]).fill(panel, x, data.low, data.high, band)
 
 
-def intervals(panel: "Axes", x: Any, y: Any, error: Any, label: str = "", *, log: bool = False, **role: Any) -> None:
+def intervals(
+    panel: "Axes", x: Any, y: Any, error: Any, style: ArtistStyle, label: str = "", *, log: bool = False
+) -> None:
     """Draw points with 95 % intervals from standard errors. On a `log` axis the intervals' ends stay above 0."""
     values = np.asarray(y)
     half = Z * np.nan_to_num(error)
     lower_half = np.minimum(half, values * (1 - 1e-9)) if log else half
-    panel.plot(x, values, label=label, **role)
-    order = {"zorder": role["zorder"]} if "zorder" in role else {}
-    panel.errorbar(x, values, (lower_half, half), fmt="none", ecolor=role["color"], elinewidth=0.9, **order)
+    style.plot(panel, x, values, label)
+    zorder = style.get("zorder", 2)  # matplotlib's for lines
+    panel.errorbar(x, values, (lower_half, half), fmt="none", ecolor=style["color"], elinewidth=0.9, zorder=zorder)
 
 
 def note(panel: "Axes", words: str, at: tuple[Any, Any], shift: tuple[float, float] = (0, 0), **style: Any) -> None:

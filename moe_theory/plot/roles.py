@@ -16,6 +16,9 @@ class ArtistStyle(dict[str, Any]):
     def plot(self, panel: Any, x: Any, y: Any, label: str = "") -> None:
         panel.plot(x, y, label=label, **self)
 
+    def fill(self, panel: Any, x: Any, low: Any, high: Any, label: str = "") -> None:
+        panel.fill_between(x, low, high, label=label, **self)
+
     def hline(self, panel: Any, y: Any, label: str = "") -> None:
         panel.axhline(y, label=label, **self)
 

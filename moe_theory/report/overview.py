@@ -1,6 +1,7 @@
 """One picture of all papers, with a printed statement, its status, the correction and measured means."""
 
 import dataclasses
+import functools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -78,14 +79,14 @@ def draw(data: xr.Dataset, figure: Canvas, theme: Theme = LIGHT, columns: int = 
 
 
 def _draw_panel(axis: Axes, panel: Panel, data: xr.Dataset, theme: Theme) -> None:
-    axis.plot(data.x, data.printed, label="paper", **PRINTED(color=theme.printed))
+    PRINTED(color=theme.printed).plot(axis, data.x, data.printed, "paper")
     if replacement_holds(panel):
-        axis.plot(data.x, data.right, label="corrected", **RIGHT(color=theme.ink, markerfacecolor="none"))
+        RIGHT(color=theme.ink, markerfacecolor="none").plot(axis, data.x, data.right, "corrected")
     measured = MEASURED(color=theme.measured, zorder=1.9)  # below both lines
     if np.isfinite(data.low).any():
-        curve(axis, data.x, data, "measured", "10–90 % of runs", **measured)
+        curve(axis, data.x, data, measured, label="measured", band="10–90 % of runs")
     else:
-        axis.plot(data.x, data["mean"], label="measured", **measured)
+        measured.plot(axis, data.x, data["mean"], "measured")
     for letter in panel.log_axes:
         axis.set(**{f"{letter}scale": "log"})
     axis.set_xlim(float(data.x[0]), float(data.x[-1]))
@@ -96,18 +97,19 @@ def _draw_panel(axis: Axes, panel: Panel, data: xr.Dataset, theme: Theme) -> Non
     axis.tick_params(color=theme.soft, labelcolor=theme.soft, labelsize=7.5)
     axis.set_xlabel(panel.x_label, color=theme.soft, fontsize=8)
     axis.set_ylabel(panel.y_label, color=theme.soft, fontsize=8)
-    above = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "baseline", "annotation_clip": False}
+    write = functools.partial(
+        axis.annotate, xycoords="axes fraction", textcoords="offset points", va="baseline", annotation_clip=False
+    )
     area, _, quantity = panel.title.partition(": ")
     # From the axes' upper corner (0, 1), three lines begin at these heights in points.
-    axis.annotate(area, (0, 1), (0, 31), color=theme.ink, fontsize=9.5, fontweight="bold", **above)
-    axis.annotate(quantity, (0, 1), (0, 19.5), color=theme.soft, fontsize=8, **above)
-    axis.annotate(panel.printed_words, (0, 1), (0, 7), color=theme.printed, fontsize=8, fontweight="bold", **above)
+    write(area, (0, 1), (0, 31), color=theme.ink, fontsize=9.5, fontweight="bold")
+    write(quantity, (0, 1), (0, 19.5), color=theme.soft, fontsize=8)
+    write(panel.printed_words, (0, 1), (0, 7), color=theme.printed, fontsize=8, fontweight="bold")
     status = status_of(panel)
     if status is not None:
         fill, ink = theme.badges.get(status, theme.neutral)
         box = {"boxstyle": "round,pad=0.3,rounding_size=0.4", "facecolor": fill, "edgecolor": ink, "linewidth": 0.5}
-        badge = {"fontsize": 7.5, "fontweight": "bold", "ha": "right", "bbox": box}
-        axis.annotate(LABELS[status], (1, 1), (-3, 7), color=ink, **badge, **above)
+        write(LABELS[status], (1, 1), (-3, 7), color=ink, fontsize=7.5, fontweight="bold", ha="right", bbox=box)
 
 
 def status_of(panel: Panel) -> str | None:

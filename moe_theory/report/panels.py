@@ -118,9 +118,10 @@ def draw_curve(panel: Axes, verdict: Verdict, curve: Curve) -> None:
         bars = 0 * bars
     places = np.arange(len(curve.labels)) if curve.abscissa is None else _clip(curve.abscissa)
     is_line = is_rate or all(label.startswith("t = ") for label in curve.labels)
-    line = roles.ArtistStyle() if is_line else roles.ArtistStyle(linestyle="none")
-    panel.plot(places, predicted, **PREDICTED(**line))
-    panel.errorbar(places, observed, bars, **OBSERVED(**line))
+    predicted_style = PREDICTED if is_line else PREDICTED(linestyle="none")
+    observed_style = OBSERVED if is_line else OBSERVED(linestyle="none")
+    predicted_style.plot(panel, places, predicted)
+    panel.errorbar(places, observed, bars, **observed_style)
     ends = np.r_[predicted, observed - bars[0], observed + bars[1]]
     ends = ends[np.isfinite(ends)]
     if is_rate:
@@ -152,7 +153,7 @@ def _shade_allowed(panel: Axes, verdict: Verdict, predicted: np.ndarray, margin:
     places = np.r_[0, :count, count - 1]  # out to the panel's edges
     lower = low - room if may_be_low else (predicted - margin)[places]
     upper = high + room if may_be_high else (predicted + margin)[places]
-    panel.fill_between(np.r_[-0.5, :count, count - 0.5], lower, upper, **ALLOWED)
+    ALLOWED.fill(panel, np.r_[-0.5, :count, count - 0.5], lower, upper)
     panel.set(xlim=(-0.5, count - 0.5), ylim=(low - room, high + room))
     panel.yaxis.set_major_locator(MaxNLocator(3))
 

@@ -191,7 +191,7 @@ def _draw_panel(panel: plot.Axes, selection: xr.Dataset, top: float) -> None:
     number = int(selection.experts)
     num_tasks = selection.attrs["num_tasks"]
     roles.ZERO.hline(panel, 0)
-    plot.curve(panel, rounds, selection, label="mean over replicates", band="10–90 % of replicates", **roles.MEASURED)
+    plot.curve(panel, rounds, selection, roles.MEASURED, label="mean over replicates", band="10–90 % of replicates")
     if np.isfinite(selection.printed).any():
         roles.PRINTED.plot(panel, rounds, selection.printed, label="closed form as printed")
         last = float(selection.printed[-1])
@@ -199,8 +199,8 @@ def _draw_panel(panel: plot.Axes, selection: xr.Dataset, top: float) -> None:
         name = EQUATIONS[str(statement_of(number, num_tasks))][str(selection.metric.values)]
         plot.note(panel, name, at=(rounds[-1], last), shift=(0, -3 if is_below_mean else 3), color="C1", ha="right")
     elif number == num_tasks and selection.termination == "with":
-        words = {"transform": panel.transAxes, "color": "C1", "ha": "right", "va": "bottom", "in_layout": False}
-        panel.text(0.97, 0.2, "none for\n$M = N$", **words)
+        corner = panel.text(0.97, 0.2, "none for\n$M = N$", color="C1", ha="right", va="bottom", in_layout=False)
+        corner.set_transform(panel.transAxes)
     if np.isfinite(selection.exact).any():
         roles.RIGHT.plot(panel, rounds, selection.exact, label="exact, along the routes")
     roles.REFERENCE.vline(panel, int(selection.explored), label="end of exploration $T_1$")

@@ -22,7 +22,6 @@ MARKERS = "os^"  # one for each cluster
 RELATIONS = {-1: ">", 0: "=", 1: "<"}
 LANE = 0.27  # vertical distance between the lanes of an expert's clusters
 MARK = roles.ArtistStyle(linestyle="none", markersize=3.4, markeredgewidth=0.8)
-ELSEWHERE = roles.ArtistStyle(color="0.86", linewidth=0, zorder=0)
 EVEN = roles.ArtistStyle(color="0.3", linewidth=0.8, linestyle=roles.DASHED)
 
 
@@ -147,7 +146,7 @@ def _draw_routes(panel: plot.Axes, run: xr.Dataset, elsewhere: xr.Dataset) -> No
     rounds_elsewhere = elsewhere["round"].values
     label = "elsewhere than in (a)" if len(rounds_elsewhere) else ""
     bottom = elsewhere.expert.values - 0.5
-    panel.bar(rounds_elsewhere, height=1, width=1, bottom=bottom, **ELSEWHERE, label=label)
+    panel.bar(rounds_elsewhere, height=1, width=1, bottom=bottom, color="0.86", linewidth=0, zorder=0, label=label)
     panel.set_xlim(0, min(ROUNDS_DRAWN, rounds[-1]) + 1)
     panel.set_ylim(DIMS.max_experts + 0.5, 0.5)
     panel.set_yticks(range(1, DIMS.max_experts + 1))

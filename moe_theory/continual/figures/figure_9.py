@@ -96,9 +96,9 @@ def _draw_levels(panel: plot.Axes, selection: xr.Dataset) -> None:
     for power, mean, width, colour, marker in looks:
         label = rf"$\Gamma = \sigma_0^{{{power:g}}}$ = {SIGMA_0**power:.2f}"
         panel.plot(rounds, mean, color=colour, linewidth=width)
-        panel.plot([], [], color=colour, linewidth=width, marker=marker, **MARK, label=label)  # for the legend
+        MARK(color=colour, linewidth=width, marker=marker).plot(panel, [], [], label)  # for the legend
     roles.PRINTED.plot(panel, rounds, selection.printed[2], label="Theorem 2 as printed")  # at the third threshold
-    panel.fill_between(rounds, selection.low[0], selection.high[0], **roles.BAND, label="10–90 % of replicates")
+    roles.BAND.fill(panel, rounds, selection.low[0], selection.high[0], label="10–90 % of replicates")
 
 
 def _draw_differences(panel: plot.Axes, selection: xr.Dataset) -> None:
@@ -110,4 +110,4 @@ def _draw_differences(panel: plot.Axes, selection: xr.Dataset) -> None:
         points = selection.isel(threshold_power=index, round=places)
         look = MARK(color=_colours()[index], linestyle="none", marker=marker)
         shifted_rounds = points["round"] * 1.13 ** (index - 2)  # so that marks do not hide each other
-        plot.intervals(panel, shifted_rounds, points.difference, error=points.difference_error, **look)
+        plot.intervals(panel, shifted_rounds, points.difference, points.difference_error, style=look)

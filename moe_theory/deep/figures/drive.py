@@ -21,7 +21,6 @@ LOOKS = {  # by termination
     "with": roles.MEASURED(marker="o", markersize=4),
     "without": roles.RIVAL(marker="s", markersize=3.8, linestyle=roles.DASHED),
 }
-FREEZING = roles.ArtistStyle(color="C3", alpha=0.3, linewidth=0, zorder=0)
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
@@ -85,18 +84,18 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     for part in data.termination.values:
         selection = data.sel(termination=part)
         words = f"$M$ = {NUM_EXPERTS}, {part} termination"
-        plot.curve(errors, drives, selection, words, band, **LOOKS[part])
+        plot.curve(errors, drives, selection, LOOKS[part], label=words, band=band)
     SINGLE.hline(errors, float(data.single_mean), label="one expert ($M$ = 1)")
     errors.axhspan(float(data.single_low), float(data.single_high), **roles.BAND(color=SINGLE["color"]))
     errors.set_ylabel("generalization error $G_T$")
     errors.set_ylim(bottom=0)
     roles.ZERO.hline(saved, 0)
-    plot.intervals(saved, drives, data.saved_mean, data.saved_error.values, **LOOKS["with"])
+    plot.intervals(saved, drives, data.saved_mean, data.saved_error.values, style=LOOKS["with"])
     saved.set_ylabel("$G_T$ without minus with termination")
     least = min(FREEZING_DRIVES[0], *drives[drives > 0])
     most = max(FREEZING_DRIVES[1], *drives)
     ticks = 10.0 ** np.arange(np.floor(np.log10(least)), np.ceil(np.log10(most)))
     for panel in (errors, saved):
-        panel.axvspan(*FREEZING_DRIVES, **FREEZING, label="κ from 10 to 20")
+        panel.axvspan(*FREEZING_DRIVES, color="C3", alpha=0.3, linewidth=0, zorder=0, label="κ from 10 to 20")
         panel.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     plot.legend(canvas, 3)

@@ -58,10 +58,10 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     rounds = data["round"].values
     band = BAND.format(replicates=data.attrs.get("replicates", "the"))
     titles = [f"({letter}) $M$ = {size} servers" for letter, size in zip("abcdefgh", data.experts.values, strict=False)]
-    labels = roles.ArtistStyle(xlabel="round $t$", ylabel="generalization error $G_t$")
-    axes = plot.row(canvas, titles, sharey=True, xlim=(0, rounds[-1] + 0.5), **labels)
+    ends = (0, rounds[-1] + 0.5)
+    axes = plot.row(canvas, titles, ylabel="generalization error $G_t$", sharey=True, xlabel="round $t$", xlim=ends)
     for panel, size in zip(axes, data.experts.values, strict=False):
         for policy in data.policy.values:
             role, label = LOOKS[policy]
-            plot.curve(panel, rounds, data.sel(experts=size, policy=policy), label, band, **role)
+            plot.curve(panel, rounds, data.sel(experts=size, policy=policy), role, label=label, band=band)
     plot.legend(canvas, 3)

@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -41,8 +40,8 @@ def summarize(preset: Preset, runs: Runs, metrics: Sequence[str], experts: Seque
         return columns | ({} if table is None else {"printed": table.accuracies[name]})
 
     inner = {"round": runs[expert_cell(experts[0])].rounds}
-    axes = {"termination": TERMINATIONS, "experts": experts}
-    return plot.over(of_rounds, inner, metric=metrics, **axes).merge(plot.over(of_cell, inner, **axes))
+    curves = plot.over(of_rounds, inner, metric=metrics, termination=TERMINATIONS, experts=experts)
+    return curves.merge(plot.over(of_cell, inner, termination=TERMINATIONS, experts=experts))
 
 
 def draw(data: xr.Dataset, canvas: plot.Canvas) -> None:
@@ -86,7 +85,7 @@ def _draw_panel(panel: plot.Axes, selection: xr.Dataset) -> None:
         label = "one expert ($M$ = 1)"
         if size > 1:
             label = f"$M$ = {size}"
-        plot.curve(panel, rounds, selection.sel(experts=size), label, band, **style_of(selection, size))
+        plot.curve(panel, rounds, selection.sel(experts=size), style_of(selection, size), label=label, band=band)
     for place, size in enumerate(selection.experts.values):
         is_half = selection.terminated.sel(experts=size).values >= 0.5
         if is_half.any() and size > 1:
@@ -121,20 +120,31 @@ ERRORS = ("forgetting", "generalization_error")
 
 
 def figure(
-    name: str, preset_name: str, metrics: Sequence[str], *, experts: Sequence[int] = (), **about: Any
+    name: str,
+    preset_name: str,
+    metrics: Sequence[str],
+    *,
+    title: str,
+    summary: str,
+    replicates: int,
+    experts: Sequence[int] = (),
+    table: str = "",
 ) -> plot.FigureSpec:
+    """Return a figure of a preset's runs, related to the claims on the figure and on the table of these names."""
     small = preset(preset_name)
     sizes = experts or small.experts
     cell_names = {expert_cell(size, part == "with") for size, part in itertools.product(sizes, TERMINATIONS)}
     settings = {cell: overrides for cell, overrides in small.cells().items() if cell in cell_names}
-    table = printed(small)
+    printed_table = printed(small)
 
     def compute(setup: plot.Setup) -> xr.Dataset:
         return summarize(small, run_preset(small, settings, setup), metrics, sizes)
 
     def caption_words(data: xr.Dataset) -> Mapping[str, str]:
         words = " and ".join(SYMBOLS[metric].split(" $")[0] for metric in metrics).capitalize()
-        table_words = "" if table is None else _about_table(table.where, letter_of_table(data), small.dims.num_classes)
+        table_words = ""
+        if printed_table is not None:
+            table_words = _about_table(printed_table.where, letter_of_table(data), small.dims.num_classes)
         return {"words": words, "about": table_words, "described": describe(small)}
 
     return plot.FigureSpec(
@@ -147,7 +157,10 @@ def figure(
         words=caption_words,
         size=(7.2, 2.1 * len(metrics) + 0.6),
         rounds=small.num_rounds,
-        **about,
+        title=title,
+        summary=summary,
+        replicates=replicates,
+        claims=tuple(f"deep.{source}.*" for source in (name, table) if source),
     )
 
 
@@ -167,7 +180,6 @@ FIGURES = (
         title="Generalization error and test accuracy of deep experts",
         summary="Fig. 3 on the digits: G_t and A_t of 1, 4 and 12 experts, with and without termination.",
         replicates=8,
-        claims=("deep.figure-3.*",),
     ),
     figure(
         "figure-4",
@@ -177,7 +189,6 @@ FIGURES = (
         summary="Fig. 4 on the digits: F_t of 1 and 4 experts, with and without termination.",
         replicates=8,
         experts=(1, 4),
-        claims=("deep.figure-4.*",),
     ),
     figure(
         "figure-5",
@@ -186,7 +197,6 @@ FIGURES = (
         title="Forgetting and generalization error of convolutional experts",
         summary="Fig. 5 on the digits: F_t and G_t of 1, 4 and 7 experts, with and without termination.",
         replicates=16,
-        claims=("deep.figure-5.*",),
     ),
     figure(
         "figure-6",
@@ -195,7 +205,7 @@ FIGURES = (
         title="Six classes: errors and average incremental accuracy, as for CIFAR-100",
         summary="Fig. 6 and Table 1 on the digits: 1, 8 and 10 experts on six classes, with and without termination.",
         replicates=16,
-        claims=("deep.figure-6.*", "deep.table-1.*"),
+        table="table-1",
     ),
     figure(
         "figure-7",
@@ -204,6 +214,6 @@ FIGURES = (
         title="Six classes: errors and average incremental accuracy, as for Tiny ImageNet",
         summary="Fig. 7 and Table 2 on the digits: 1, 8 and 10 experts on six classes, with and without termination.",
         replicates=16,
-        claims=("deep.figure-7.*", "deep.table-2.*"),
+        table="table-2",
     ),
 )

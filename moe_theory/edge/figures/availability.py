@@ -26,10 +26,9 @@ TITLES = {
     "all d_u": f"(b) worst case, every delay $d_u$ = {MAX_DELAY}",
 }
 FLOOR = 1e-4  # lowest value of the probability axis
-MARKED = roles.ArtistStyle(markersize=3.5, linewidth=1.4)
 SHARES = {
-    "none_idle": (roles.MEASURED(**MARKED, marker="o"), "simulation: no specialist is idle"),
-    "none_exists": (roles.RIVAL(**MARKED, marker="s"), "simulation: there is no specialist"),
+    "none_idle": (roles.MEASURED(marker="o", markersize=3.5, linewidth=1.4), "simulation: no specialist is idle"),
+    "none_exists": (roles.RIVAL(marker="s", markersize=3.5, linewidth=1.4), "simulation: there is no specialist"),
 }
 THEORY = {
     "tail": (roles.PRINTED, r"Appendix B: $P(A_n > M/N)$"),
@@ -109,9 +108,9 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     experts = data.experts.values
     titles = [TITLES[law] for law in data.delays.values]
     ends = (0.93 * experts[0], 1.08 * experts[-1])  # the axis has room for marks
-    labels = roles.ArtistStyle(xlabel="servers $M$", ylabel="probability at an arrival", sharey=True)
-    axes = plot.row(canvas, titles, xscale="log", yscale="log", xlim=ends, ylim=(FLOOR, 1.2), **labels)
+    axes = plot.row(canvas, titles, ylabel="probability at an arrival", sharey=True, xlabel="servers $M$")
     for panel, law in zip(axes, data.delays.values, strict=True):
+        panel.set(xscale="log", yscale="log", xlim=ends, ylim=(FLOOR, 1.2))
         plot.name_values(panel.xaxis, experts)
         _draw_levels(panel)
         for name, (role, label) in SHARES.items():
@@ -129,15 +128,16 @@ def _draw_levels(panel: plot.Axes) -> None:
         if not panel.get_xlim()[0] <= number <= panel.get_xlim()[1]:
             continue  # text beyond a panel would shrink the panel
         roles.REFERENCE.vline(panel, number)
-        at_top = roles.ArtistStyle(xycoords=("data", "axes fraction"), va="top", color="0.35")
-        plot.note(panel, f"{number}", at=(number, 1), shift=(shift, 0), **at_top)
+        at_top = ("data", "axes fraction")  # coordinates of `at`
+        plot.note(panel, f"{number}", at=(number, 1), shift=(shift, 0), xycoords=at_top, va="top", color="0.35")
 
 
 def _draw_share(panel: plot.Axes, selection: xr.Dataset, name: str, role: roles.ArtistStyle, label: str) -> None:
     experts = selection.experts.values
     share = selection[name].values
     positive = np.where(share > 0, share, np.nan)
-    plot.intervals(panel, experts, positive, error=selection[f"{name}_error"].values, label=label, log=True, **role)
+    error = selection[f"{name}_error"].values
+    plot.intervals(panel, experts, positive, error, style=role, label=label, log=True)
     unseen = experts[share == 0]
     if len(unseen) > 0:  # an empty line without clipping would spoil the layout
         UNSEEN(color=role["color"]).plot(panel, unseen, np.full(len(unseen), FLOOR), label="not seen once")

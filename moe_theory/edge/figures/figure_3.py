@@ -165,7 +165,7 @@ def _draw_adaptive(panel: plot.Axes, selection: xr.Dataset) -> None:
     scale = selection.attrs["truth_scale"]
     roles.REFERENCE.hline(panel, scale**2)
     plot.note(panel, r"$\sigma_0^2$", at=(rounds[0], scale**2), shift=(3, 2))
-    plot.curve(panel, rounds, run, label="adaptive: mean", band="10–90 % of replicates", **roles.MEASURED)
+    plot.curve(panel, rounds, run, roles.MEASURED, label="adaptive: mean", band="10–90 % of replicates")
     roles.PRINTED.plot(panel, rounds, run.theorem_1, label=LABELS["theory"])
     roles.RIGHT.plot(panel, rounds, run.exact, label=LABELS["exact"])
     roles.REFERENCE.vline(panel, int(selection.explored), label="(a) end of exploration $T_1$")
@@ -180,7 +180,7 @@ def _draw_blind(panel: plot.Axes, selection: xr.Dataset) -> None:
     roles.REFERENCE.hline(panel, scale)
     plot.note(panel, r"$\sigma_0$", at=(rounds[0], scale), shift=(3, -5))  # below the beginning of Proposition 4
     nearest = selection.sel(policy="nearest")
-    panel.fill_between(rounds, nearest.low, nearest.high, **roles.BAND)
+    roles.BAND.fill(panel, rounds, nearest.low, nearest.high)
     for policy, role in BLIND.items():
         role.plot(panel, rounds, selection["mean"].sel(policy=policy), label=f"{policy}: mean")
     for policy in ("nearest", "fastest"):

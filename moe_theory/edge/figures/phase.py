@@ -26,7 +26,9 @@ LEVELS = (0.3, 1.0)  # limits of the colours. 1 is task-independent routing
 CRITICAL = roles.ArtistStyle(color="black", linewidth=1.4)
 PATH = roles.ArtistStyle(color="black", linewidth=1.0, linestyle=(0, (1, 2)))
 LINE = roles.ArtistStyle(color="C1", linewidth=1.1)
-POINT = roles.ArtistStyle(marker="o", markersize=4.5, markerfacecolor="white", markeredgecolor="black")
+POINT = roles.ArtistStyle(
+    linestyle="none", marker="o", markersize=4.5, markerfacecolor="white", markeredgecolor="black"
+)
 
 
 def signal_scale_at(drive: float, params: Any, dims: Dims) -> float:
@@ -150,5 +152,5 @@ def _draw_path(panel: plot.Axes, data: xr.Dataset) -> None:
     CRITICAL.plot(panel, data.experts, [critical_drive(int(number)) for number in data.experts])
     panel.plot(data.experts, data.reading_drive, color="white", linewidth=2.2)  # a halo
     PATH.plot(panel, data.experts, data.reading_drive)
-    panel.plot(FIGURE_3_EXPERTS, data.attrs["figure_3_drives"], linestyle="none", **POINT)
+    POINT.plot(panel, FIGURE_3_EXPERTS, data.attrs["figure_3_drives"])
     panel.set_ylim(bottom, top)

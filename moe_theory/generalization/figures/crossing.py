@@ -175,14 +175,14 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     m from which on Theorem 1 is below the mean gap.
     """
     titles = [case.title for case in CASES.values()]
-    labels = roles.ArtistStyle(xlabel="samples $m$", ylabel="generalization error", sharey=True)
-    axes = plot.row(canvas, titles, xscale="log", yscale="log", **labels)
+    label = "generalization error"
+    axes = plot.row(canvas, titles, ylabel=label, sharey=True, xlabel="samples $m$", xscale="log", yscale="log")
     for panel, (name, case) in zip(axes, CASES.items(), strict=True):
         selection = data.sel(case=name).isel(place=slice(len(case.samples)))
         panel.set_xlim(case.samples[0], case.samples[-1])
         roles.REFERENCE.hline(panel, 1)
         marked = roles.MEASURED(marker="o", markersize=3, clip_on=False)
-        plot.curve(panel, selection.samples, selection, "measured gap", "10–90 % of replicates", **marked)
+        plot.curve(panel, selection.samples, selection, marked, label="measured gap", band="10–90 % of replicates")
         for bound, (role, label) in BOUNDS.items():
             if bool(selection[bound].notnull().any()):
                 role.plot(panel, selection.samples, selection[bound], label=label)

@@ -102,5 +102,5 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
         is_smaller = selection.natarajan.values < float(selection.natarajan.max())
         for part, styles in ((selection, CURVES), (selection.isel(active=is_smaller), AT_EACH_K)):
             for name, (role, label) in styles.items():
-                panel.plot(part.active, part[name], clip_on=False, **role, label=label)
+                role(clip_on=False).plot(panel, part.active, part[name], label)
     plot.legend(canvas, 5)

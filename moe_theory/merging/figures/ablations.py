@@ -66,8 +66,8 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     slots, so that its η are smaller.
     """
     late = data.sel(slot=data.slot >= min(FIRST_SLOT, int(data.slot[-1])))
-    ends = roles.ArtistStyle(xlim=(int(late.slot[0]), int(late.slot[-1])), xscale="log", xlabel="slots $t$")
-    axes = plot.row(canvas, [title for _, title in PANELS.values()], **ends)
+    ends = (int(late.slot[0]), int(late.slot[-1]))
+    axes = plot.row(canvas, [title for _, title in PANELS.values()], xlim=ends, xscale="log", xlabel="slots $t$")
     colours = list(reversed(plot.ramp(len(DASHES))))
     for panel, (name, (symbol, _)) in zip(axes, PANELS.items(), strict=True):
         axis = name.rpartition("_")[2]
@@ -76,7 +76,7 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
             error = late[f"{name}_error"].sel({axis: value})
             band = xr.Dataset({"mean": mean, "low": mean - error, "high": mean + error})
             look = roles.ArtistStyle(color=colour, linewidth=1.5, linestyle=dashes)
-            plot.curve(panel, band.slot, band, f"{symbol} = {value:g}", **look)
+            plot.curve(panel, band.slot, band, look, label=f"{symbol} = {value:g}")
         panel.set_ylim(0, None)
         panel.set_ylabel("mean regret so far, $R_t / t$")
         panel.legend(loc="upper left" if name.startswith("leaves") else "lower left")

@@ -126,22 +126,15 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     """
     late = data.sel(slot=data.slot >= min(FIRST_SLOT, int(data.slot[-1])))
     slots = late.slot.values.astype(float)
-    axes = plot.row(
-        canvas,
-        list(REWARDS.values()),
-        ylabel="regret $R_t$, rewards in [0, 1]",
-        sharey=True,
-        xlabel="slots $t$",
-        xscale="log",
-        yscale="log",
-        xlim=(slots[0], slots[-1]),
-    )
+    label = "regret $R_t$, rewards in [0, 1]"
+    axes = plot.row(canvas, list(REWARDS.values()), ylabel=label, sharey=True, xlabel="slots $t$")
     for panel, reward in zip(axes, REWARDS, strict=True):
+        panel.set(xscale="log", yscale="log", xlim=(slots[0], slots[-1]))
         curves = late.sel(reward=reward)
         for name, method in CURVES.items():
             method.role.plot(panel, slots, curves["mean"].sel(policy=name), label=method.label)
         tanbr = curves.sel(policy="random")
-        panel.fill_between(slots, tanbr.low, tanbr.high, **roles.BAND)
+        roles.BAND.fill(panel, slots, tanbr.low, tanbr.high)
         _draw_guides(panel, slots, float(tanbr["mean"][-1]), data.attrs["smoothness_ratio"])
     plot.legend(canvas, 4)
 

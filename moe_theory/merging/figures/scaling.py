@@ -62,7 +62,7 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     for panel, name in ((left, "slots"), (right, "milliseconds")):
         parts = zip(("low", "mean", "high"), BAND, strict=True)  # the line of a curve is its "mean", here the median
         selection = xr.Dataset({part: data[name].sel(quantile=quantile, drop=True) for part, quantile in parts})
-        plot.curve(panel, data.experts, selection, **roles.MEASURED, marker="o", markersize=3.5)
+        plot.curve(panel, data.experts, selection, roles.MEASURED(marker="o", markersize=3.5))
         panel.set_xscale("log", base=2)
         plot.name_values(panel.xaxis, data.experts.values)
         largest = float(selection.high.max())
