@@ -20,6 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 from jaxtyping import Bool, Float, Int
+from numpy.typing import ArrayLike
 
 from moe_theory.core.errors import InvalidValueError, enclosed, shortened
 from moe_theory.core.errors import shown as shown
@@ -45,9 +46,9 @@ class Within:
         is_high = value > self.high or (self.open_high and value == self.high)
         if not (is_low or is_high):
             return None
-        left = "(" if self.open_low else "["
-        right = ")" if self.open_high else "]"
-        bound = f"in {left}{self.low:g}, {self.high:g}{right}"
+        opening = "(" if self.open_low else "["
+        closing = ")" if self.open_high else "]"
+        bound = f"in {opening}{self.low:g}, {self.high:g}{closing}"
         if math.isinf(self.high):
             bound = f"{'above' if self.open_low else 'at least'} {self.low:g}"
         elif math.isinf(self.low):
@@ -99,7 +100,7 @@ class Squared:
 
 @dataclasses.dataclass(frozen=True)
 class AtMost:
-    other: str  # the field or argument that the number must not exceed
+    upper: str  # the field or argument that the number must not exceed
     why: str
 
 
@@ -153,12 +154,12 @@ def check(params: Any, dims: Any = None) -> Values:
     return values
 
 
-def _require_order(kind: Any, values: Mapping[str, Any]) -> None:
-    values = {name: value for name, value in values.items() if value is not None}
+def _require_order(kind: Any, values: Mapping[str, ArrayLike | None]) -> None:
+    given_values = {name: value for name, value in values.items() if value is not None}
     for name, constraints in _constraints(kind).items():
         for constraint in constraints:
             if isinstance(constraint, AtMost):
-                require_ordered(values, name, constraint.other, constraint.why)
+                require_ordered(given_values, name, constraint.upper, constraint.why)
 
 
 def _require_allowed(constraints: Sequence[Any], name: str, text: Any, number: Any) -> None:
@@ -205,8 +206,8 @@ def checked(function: Function) -> Function:
 
 def require_active(num_experts: Any, num_active: Any) -> None:
     """Raise InvalidValueError unless both numbers or arrays are whole and 1 <= num_active <= num_experts."""
+    require(Count, num_experts=num_experts, num_active=num_active)
     values = {"num_experts": num_experts, "num_active": num_active}
-    require(Count, **values)
     require_ordered(values, "num_active", "num_experts", FEW_ACTIVE.why)
 
 
@@ -229,7 +230,7 @@ def require_overparameterized(num_features: Features, num_samples: Size) -> None
         )
 
 
-def require_ordered(values: Mapping[str, Any], lower: str, upper: str, why: str) -> None:
+def require_ordered(values: Mapping[str, ArrayLike], lower: str, upper: str, why: str) -> None:
     """Raise InvalidValueError if `values` has both names and the value of `lower` exceeds that of `upper`."""
     if not {lower, upper} <= values.keys():
         return

@@ -272,7 +272,7 @@ def _all_metrics(truths: Numbers, signals: Numbers, num_samples: int, tasks: np.
     return Exact(forgetting, total_error / np.maximum(num_served, 1), error)
 
 
-@functools.partial(programs.jit, static_argnames="num_experts")
+@functools.partial(programs.jit, static_argnums=5)  # num_experts
 def _learn_routes(
     truths: Float[Array, "B N d"],
     units: Float[Array, "B N d"],

@@ -9,7 +9,7 @@ import hashlib
 import itertools
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import numpy as np
@@ -26,6 +26,7 @@ from moe_theory.runs.store import pack
 from moe_theory.sweep.grid import SweepCell
 from moe_theory.sweep.specification import Specification
 from moe_theory.sweep.systems import ClosedForm, sweepable
+from moe_theory.sweep.vocabulary import Value
 
 # Replicates per chunk on a device other than a CPU. Wide chunks save kernel launches, and caches do not matter.
 ACCELERATOR_WIDTH = 4096
@@ -35,9 +36,9 @@ MAX_CHUNKS = 1_000_000
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CellTask:  # everything that decides a cell's numbers, and how its chunks run
     system: str
-    dims: Mapping[str, Any]
+    dims: Mapping[str, Value]
     choices: Mapping[str, str]
-    params: Mapping[str, Any]
+    params: Mapping[str, Value]
     rounds: int
     record_every: int
     observables: tuple[str, ...]
@@ -157,8 +158,8 @@ def compute(chunk: PlannedChunk) -> bytes:
 def compute_chunk(task: CellTask, first: int) -> bytes:
     end = first + task.width
     kind = sweepable(task.system)
-    dims = kind.dims(**task.dims)
-    params = kind.params(**task.params)
+    dims = kind.make_dims(task.dims)
+    params = kind.make_params(task.params)
     with jax.enable_x64(task.precision == "float64"), compiled_once(task.program):
         system = kind.system(dims, task.choices)
         observe = kind.observe(task.observables)

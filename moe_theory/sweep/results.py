@@ -133,7 +133,7 @@ class Results:
     @property
     def digest(self) -> str:
         """The SHA-256 of everything that decides the numbers."""
-        return digest({"specification": self.sweep.to_json(), "fingerprint": self.plan.fingerprint})
+        return digest({"specification": self.sweep.to_json(), "fingerprint": {**self.plan.fingerprint}})
 
     @property
     def statistics(self) -> tuple[str, ...]:

@@ -74,7 +74,7 @@ class Sweepable:
     default_observables: tuple[str, ...] = ()  # observables of a sweep that names none, by default all
     closed_forms: tuple[ClosedForm, ...] = ()
     # Default sizes. By default `max_experts` is the largest num_experts of the grid.
-    default_dims: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    default_dims: Mapping[str, int] = dataclasses.field(default_factory=dict)
     # Static choices, such as a policy, by name. The first is the default.
     choices: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
     # (dims, params). Raises InvalidValueError.
@@ -96,7 +96,8 @@ class Sweepable:
         return next(iter(self.readings))
 
     @property
-    def params(self) -> type:
+    def params(self) -> Any:
+        """The class of the system's Params, a NamedTuple."""
         return type(self.readings[self.default_reading].defaults)
 
     @property
@@ -106,6 +107,14 @@ class Sweepable:
     @property
     def sizes(self) -> tuple[str, ...]:
         return tuple(field.name for field in dataclasses.fields(self.dims))
+
+    def make_dims(self, sizes: Mapping[str, float | str]) -> Any:
+        """Return the system's static sizes, from values by name. Raises: MoeTheoryError for impossible sizes."""
+        return self.dims(**sizes)
+
+    def make_params(self, values: Mapping[str, float | str]) -> Any:
+        """Return the system's Params, from values by name. Other names are ignored."""
+        return self.params._make(values[name] for name in self.parameters)
 
     def system(self, dims: Any, choices: Mapping[str, str]) -> System:
         """Return the system with these sizes and choices. Raises: UnknownNameError."""

@@ -194,7 +194,7 @@ def test_what_is_no_choice_or_above_another_argument_is_refused():
                 if isinstance(constraint, OneOf):
                     refused(path, values | {name: "neither"}, name)
                 if isinstance(constraint, AtMost):
-                    refused(path, values | {name: values[constraint.other] + 1}, name)
+                    refused(path, values | {name: values[constraint.upper] + 1}, name)
 
 
 def test_lists_are_as_arrays():
