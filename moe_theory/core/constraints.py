@@ -352,9 +352,9 @@ def _require(constraints: tuple[Any, ...], name: str, value: Any) -> None:
     try:
         kind = np.asarray(value).dtype.kind
         array = None
-        if kind in "iu":
+        if kind in "iu":  # whole numbers with and without a sign
             array = np.asarray(value)
-        elif kind in "bfOV":  # O: Python's large integers, V: bfloat16
+        elif kind in "bfOV":  # b: truth values, f: reals, O: Python's large integers, V: bfloat16
             array = np.asarray(value, float)
     except OverflowError:
         raise InvalidValueError(f"{name}={shortened(value)} is too large. Lower {name}.", argument=name) from None

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from moe_theory.core import faults, programs, vmap
+from moe_theory.core import faults, programs, rounds, vmap
 from moe_theory.core.ahead import require_counted, split_step
 from moe_theory.core.batching import one_replicate, trailing_vmap, without_barriers
 from moe_theory.core.constraints import is_known
@@ -21,16 +21,6 @@ from moe_theory.core.faults import CompilerOptions
 from moe_theory.core.machine import require_own_jax
 from moe_theory.core.numerics import stored
 from moe_theory.core.random import replicate_keys, step_key
-from moe_theory.core.rounds import (
-    FEWEST_RECORDS,
-    Machine,
-    fixed_blocks,
-    on_device_of,
-    planned,
-    run_records,
-    whole_blocks,
-    without_room,
-)
 from moe_theory.core.threads import on_all_cores
 
 # Options of XLA for a CPU. On other devices its defaults apply. We drop the pass that expands optimisation barriers, so
@@ -70,7 +60,7 @@ def run(
     or if the programs of the installed JAX cannot be rewritten, `vmap.run` does the run.
     """
     require_own_jax()
-    # NumPy's integers are not instances of int, which `run_records` tests for.
+    # NumPy's integers are not instances of int, which `rounds.run_records` tests for.
     num_rounds = int(num_rounds)
     record_every = int(record_every)
     if state is not None and is_known(state.round):
@@ -89,11 +79,11 @@ def run(
         system = _Functions(None, system.step)
     num_replicates = keys.shape[0] if is_batch else 1
     is_large = state is not None and bytes_of(state) > ALONE_BYTES * num_replicates
-    blocks = fixed_blocks(num_rounds, record_every)
+    blocks = rounds.fixed_blocks(num_rounds, record_every)
     lengths = ()
     if is_rewritten:
-        fewest = FEWEST_RECORDS if platform == "cpu" else 1
-        blocks, lengths = planned(num_rounds, record_every, fewest)
+        fewest = rounds.FEWEST_RECORDS if platform == "cpu" else 1
+        blocks, lengths = rounds.planned(num_rounds, record_every, fewest)
     run_program = program(platform, is_plain, is_large)
     num_records = -(-num_rounds // record_every)  # rounded up
     before_blocks = (system, keys, state, params)
@@ -106,13 +96,13 @@ def run(
         if _RECORD_BYTES[compiled_for] > SPARE_BYTES:
             blocks = blocks._replace(room=num_records)
     state, records = run_program(*before_blocks, blocks, *after_blocks)
-    return state, without_room(records, blocks, num_records, platform)
+    return state, rounds.without_room(records, blocks, num_records, platform)
 
 
-def require_one_round(rounds: Any) -> None:
+def require_one_round(round_numbers: Any) -> None:
     """Raise InvalidValueError unless all replicates of a batch are at the same round, which is at least 0."""
-    low = int(np.min(rounds))
-    high = int(np.max(rounds))
+    low = int(np.min(round_numbers))
+    high = int(np.max(round_numbers))
     if low != high:
         raise InvalidValueError(
             f"the replicates of this state are at rounds {low} to {high}, but must all be at the same round. Join only "
@@ -209,7 +199,7 @@ def _agrees_on_a_small_run() -> bool:
         return _Walk(state.round + 1, place), jnp.max(place)
 
     keys = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(jax.random.key(0, impl="threefry2x32"), jnp.arange(3))
-    blocks = fixed_blocks(num_rounds=5, record_every=2)
+    blocks = rounds.fixed_blocks(num_rounds=5, record_every=2)
     arguments = (_Functions(init, step), keys, None, jnp.float32(0.5), blocks, ())
     arguments += (lambda state, info: (state, info), None, True)  # observe, reduce and is_batch
     traits = _RunTraits(stores=False, is_split=True, is_large=False, shares_round=True)
@@ -280,19 +270,17 @@ def _run(traits: _RunTraits, system, keys, state, params, blocks, lengths, obser
         traits, system, keys, start_state, first_round, params=params, observe=observe, reduce=reduce, is_batch=is_batch
     )
     if blocks.fixed is None:
-        return run_records(machine, start_state, blocks, *lengths)
+        return rounds.run_records(machine, start_state, blocks, *lengths)
     num_rounds, record_every = blocks.fixed
     num_left = num_rounds % record_every  # rounds of the last record, if they are fewer
     parts = []
     end_state = start_state
-    full_strides = (0, num_rounds - num_left, record_every)  # rounds before, rounds and stride
+    full_strides = (0, num_rounds - num_left, record_every)  # rounds before, number of rounds, and stride
     last_stride = (num_rounds - num_left, num_left, num_left)
-    for num_done, rounds, stride in (full_strides, last_stride):
-        if rounds:
-            strides = whole_blocks(rounds, stride)
-            end_state, records = run_records(
-                machine, end_state, strides, num_rounds=rounds, stride=stride, done=num_done
-            )
+    for num_before, length, stride in (full_strides, last_stride):
+        if length:
+            strides = rounds.whole_blocks(length, stride)
+            end_state, records = rounds.run_records(machine, end_state, strides, length, stride, num_before=num_before)
             parts.append(records)
     return end_state, jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *parts)
 
@@ -326,7 +314,7 @@ def _start(stores: bool, init: Callable[..., Any], keys: Any, params: Any, is_ba
     return _batching(is_batch, stores)(start, (True, False))(keys, params)
 
 
-def _machine(traits, system, keys, state, first_round, params, observe, reduce, is_batch) -> Machine:
+def _machine(traits, system, keys, state, first_round, params, observe, reduce, is_batch) -> rounds.Machine:
     stores = traits.stores
     batch = _batching(is_batch, stores, traits.is_split)
     one_key = one_replicate(keys) if is_batch else keys
@@ -384,7 +372,7 @@ def _machine(traits, system, keys, state, first_round, params, observe, reduce, 
         observed = observe_round(state, jax.tree.unflatten(structure, info_leaves))
         return observed if reduce is None else jax.tree.map(reduce, observed)
 
-    return Machine(draw=jax.vmap(draw), act=act, record=record, blank=make_zeros(are_read=True))
+    return rounds.Machine(draw=jax.vmap(draw), act=act, record=record, blank=make_zeros(are_read=True))
 
 
 def _batching(is_batch: bool, stores: bool, is_split: bool = True) -> Callable[..., Any]:
@@ -455,7 +443,7 @@ def bytes_of(state: Any) -> int:
 
 
 def run_in_blocks(
-    width: int, system: Any, root: Any, names: np.ndarray, state: Any, settings: tuple[Any, ...]
+    width: int, system: Any, root: Any, names: np.ndarray, state: Any, settings: tuple
 ) -> tuple[Any, Any]:
     """Return `engine.run` of replicates `names` (B,) and `state` (..., B), in padded blocks of `width`.
 
@@ -482,7 +470,7 @@ def _join(parts: tuple[Any, ...], count: int) -> Any:
     if not isinstance(parts[0].dtype, np.dtype):  # random keys, which NumPy does not have
         return jnp.concatenate(parts, axis=-1)[..., :count]
     joined = np.concatenate([np.asarray(part) for part in parts], axis=-1)
-    return on_device_of(parts[0], joined[..., :count])
+    return rounds.on_device_of(parts[0], joined[..., :count])
 
 
 def _take_replicates(places: np.ndarray, leaf: Any) -> Any:

@@ -126,7 +126,7 @@ def run_cells(
     batch = CellBatch(cells, num_replicates, first=first, seed=seed, width=width)
     with Runner(progress=progress) as runner:
         work = replicate_rounds(cells, num_replicates)
-        runner.add(batch, batch.tasks(), work=work, what=what or ", ".join(cell.name for cell in cells))
+        runner.add(batch, batch.tasks(), work=work, title=what or ", ".join(cell.name for cell in cells))
         while runner.is_busy:
             for result in runner.wait():
                 batch.take(result)

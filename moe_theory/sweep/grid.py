@@ -91,8 +91,8 @@ def build_grid(axes: Sequence[GridAxis], fixed: Mapping[str, Value], system: Swe
                 params = system.make_params({**params_by_reading[reading], **values})
                 system.check(dims_by_sizes[key], params)
             except MoeTheoryError as error:
-                cell = ", ".join(f"{name}={text_of(value)}" for name, value in settings.items())
-                place = enclosed("in the cell ", cell, ": ")
+                setting = ", ".join(f"{name}={text_of(value)}" for name, value in settings.items())
+                place = enclosed("in the cell ", setting, ": ")
                 raise type(error)(f"{place}{error}", error.argument) from None
             # If no axis varies a choice, all cells share one mapping, because there may be a million cells.
             choices = {**fixed_choices, **varied_choices} if varied_choices else fixed_choices

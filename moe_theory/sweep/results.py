@@ -212,7 +212,7 @@ class Results:
         for chunk in self.plan.by_cell[place]:
             data = self.store.get(chunk.name)
             if data is None:  # missing or damaged
-                self._present[chunk.cell] = [other for other in self._present[chunk.cell] if other is not chunk]
+                self._present[chunk.cell] = [saved for saved in self._present[chunk.cell] if saved is not chunk]
                 if not self.partial:
                     raise self._incomplete(self.damaged.get(chunk.name, ""))
             else:

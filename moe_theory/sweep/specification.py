@@ -157,7 +157,7 @@ class Specification:
     def _completed(self) -> dict[str, Any]:
         """Return the fields that depend on the system, as plain data, with defaults. Raises: MoeTheoryError."""
         vocabulary = vocabulary_of(self.system)
-        kind = vocabulary.system
+        described = vocabulary.system
         fields: dict[str, Any] = {}
         for table in TABLES:
             values = getattr(self, table)
@@ -194,14 +194,14 @@ class Specification:
                 "record_every",
             )
         fields["record_every"] = stride
-        fields["observables"] = tuple(self.observables or kind.default_observables)
-        for name, quantity in kind.quantities(fields["observables"]).items():
+        fields["observables"] = tuple(self.observables or described.default_observables or described.observables)
+        for name, quantity in described.quantities(fields["observables"]).items():
             if name in {*self._labels, *self.zips}:
                 raise DeclarationError(f"{quantity.name} is a name that the results already use. Rename it.")
         if self.reading is not None:
             fields[READING] = vocabulary.fixed_value(READING, READING, self.reading)
         elif READING not in num_settings:
-            fields[READING] = kind.default_reading
+            fields[READING] = described.default_reading
         return fields
 
     @property
@@ -212,14 +212,14 @@ class Specification:
         return {*vocabulary.columns, *RESERVED, *dims}
 
     def _check_zip(self, name: str, columns: Columns) -> None:
-        kind = vocabulary_of(self.system).system
-        closed_forms = {form.name for form in kind.closed_forms}
+        described = vocabulary_of(self.system).system
+        closed_forms = {form.name for form in described.closed_forms}
         if not (name.isidentifier() and name.isascii() and len(name) <= LONGEST_NAME):
             raise DeclarationError(
                 f"the zip {shortened(name)} labels an axis of the results. Its name must be a letter and up to 49 "
                 "letters, digits and underscores."
             )
-        if name in {*self._labels, *kind.observables, *closed_forms}:
+        if name in {*self._labels, *described.observables, *closed_forms}:
             raise DeclarationError(f"the zip {name} has a name that the results already use. Rename it.")
         lengths = [f"{member} has {len(values)} values" for member, values in columns.items()]
         if len(set(map(len, columns.values()))) != 1:

@@ -75,14 +75,10 @@ class Sweepable:
     closed_forms: tuple[ClosedForm, ...] = ()
     # Default sizes. By default `max_experts` is the largest num_experts of the grid.
     default_dims: Mapping[str, int] = dataclasses.field(default_factory=dict)
-    # Static choices, such as a policy, by name. The first is the default.
+    # Options for every static part, such as a policy, by the part's name and their own. The first is the default.
     choices: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
     # (dims, params). Raises InvalidValueError.
     check: Callable[[Any, Any], Any] = lambda dims, params: constraints.check(params, dims)
-
-    def __post_init__(self) -> None:
-        if not self.default_observables:
-            object.__setattr__(self, "default_observables", tuple(self.observables))  # the dataclass is frozen
 
     @functools.cached_property
     def code(self) -> str:
@@ -119,11 +115,11 @@ class Sweepable:
     def system(self, dims: Any, choices: Mapping[str, str]) -> System:
         """Return the system with these sizes and choices. Raises: UnknownNameError."""
         parts = []
-        for kind, by_name in self.choices.items():
-            name = choices.get(kind, next(iter(by_name)))
-            if name not in by_name:
-                raise unknown_name(kind, name, by_name)
-            parts.append((kind, by_name[name]))
+        for part_name, options in self.choices.items():
+            name = choices.get(part_name, next(iter(options)))
+            if name not in options:
+                raise unknown_name(part_name, name, options)
+            parts.append((part_name, options[name]))
         return _build_once(self.build, dims, tuple(parts))
 
     def quantities(self, names: Sequence[str]) -> dict[str, Quantity]:

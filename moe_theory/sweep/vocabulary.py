@@ -128,27 +128,27 @@ class Vocabulary(NamedTuple):
 @functools.cache
 def vocabulary_of(system: str) -> Vocabulary:
     """Return the vocabulary of a system. Raises: UnknownNameError if the system is not registered."""
-    kind = sweepable(system)
-    hints = get_type_hints(kind.dims)
-    defaults = kind.readings[kind.default_reading].defaults._asdict()
+    described = sweepable(system)
+    hints = get_type_hints(described.dims)
+    defaults = described.readings[described.default_reading].defaults._asdict()
     size = Annotated[Whole, Field(ge=0, le=LARGEST_SIZE)]
     types: dict[str, dict[str, Any]] = {
         "params": {name: _parameter_type(default) for name, default in defaults.items()},
-        "dims": {name: Text if hints[name] is str else size for name in kind.sizes},
-        "choices": {name: Annotated[Text, one_of(name, names)] for name, names in kind.choices.items()},
-        READING: {READING: Annotated[Text, one_of(READING, kind.readings)]},
+        "dims": {name: Text if hints[name] is str else size for name in described.sizes},
+        "choices": {name: Annotated[Text, one_of(name, names)] for name, names in described.choices.items()},
+        READING: {READING: Annotated[Text, one_of(READING, described.readings)]},
     }
     fixed = {}
     for table, types_by_name in types.items():
-        fixed[table] = {name: TypeAdapter(value) for name, value in types_by_name.items()}
+        fixed[table] = {name: TypeAdapter(value_type) for name, value_type in types_by_name.items()}
     columns = {}
-    for name, value in {**types["params"], **types["dims"], **types["choices"], **types[READING]}.items():
-        is_whole = name in kind.sizes or type(defaults.get(name)) is int  # not bool, which is a subclass
+    for name, value_type in {**types["params"], **types["dims"], **types["choices"], **types[READING]}.items():
+        is_whole = name in described.sizes or type(defaults.get(name)) is int  # not bool, which is a subclass
         expand = functools.partial(_expanded_column, is_whole)
         length = Field(min_length=1, max_length=MOST_VALUES)
-        column: Any = Annotated[list[value], Strict(), length, BeforeValidator(expand), AfterValidator(tuple)]
+        column: Any = Annotated[list[value_type], Strict(), length, BeforeValidator(expand), AfterValidator(tuple)]
         columns[name] = TypeAdapter(column)
-    return Vocabulary(kind, fixed, columns)
+    return Vocabulary(described, fixed, columns)
 
 
 def _expanded_column(is_whole: bool, values: Any) -> Any:
