@@ -139,15 +139,15 @@ PositiveAmount = Annotated[float, Within(low=0, open_low=True)]
 
 def check(params: Any, dims: Any = None) -> Values:
     """Return the parameters that are not traced, after a check of their constraints and of the run's precision."""
-    real = jnp.result_type(float)
+    real_type = jnp.result_type(float)
     values = {name: np.asarray(value) for name, value in params._asdict().items() if not isinstance(value, Tracer)}
     for name, value in values.items():
         if value.ndim != 0:
             raise InvalidValueError(
                 f"{name} has shape {value.shape}, but must be a number. Start one run per cell.", argument=name
             )
-        _require(_constraints(type(params))[name], name, value.item())
-        _require_representable(name, value.item(), real)
+        _require_numbers(_constraints(type(params))[name], name, value.item())
+        _require_representable(name, value.item(), real_type)
     size_names = getattr(dims, "__dataclass_fields__", getattr(dims, "_fields", ()))  # of a dataclass or a NamedTuple
     sizes = {name: getattr(dims, name) for name in size_names}
     _require_order(type(params), {**sizes, **values})
@@ -184,7 +184,7 @@ def check_sizes(dims: Any) -> None:
 def require(constraint: Any, **values: Any) -> None:
     """Raise InvalidValueError for values that are not finite or violate a constraint, such as `Whole(2)` or `Count`."""
     for name, value in values.items():
-        _require(getattr(constraint, "__metadata__", (constraint,)), name, value)
+        _require_numbers(getattr(constraint, "__metadata__", (constraint,)), name, value)
 
 
 def checked(function: Function) -> Function:
@@ -271,7 +271,7 @@ def hints_of(kind: Any) -> dict[str, Any]:
     return get_type_hints(kind, include_extras=True)
 
 
-def stated(kind: type) -> dict[str, tuple[Any, ...]]:
+def constraints_of(kind: type) -> dict[str, tuple[Any, ...]]:
     """Return the constraints on the fields of a named tuple, if its annotations are readable."""
     try:
         return _constraints(kind)
@@ -316,7 +316,7 @@ def _admitted_value(name: str, value: Any, hint: Any, constraints: tuple[Any, ..
     if base is str:
         _require_allowed(constraints[:1], name, text=shortened(value), number=value)  # one `OneOf`, or no constraint
         return value
-    _require(constraints, name, value)
+    _require_numbers(constraints, name, value)
     axes = None if is_field else axes_of(hint)  # in a batch, fields have one more axis
     shape = np.asarray(value).shape
     if axes is not None and len(shape) != len(axes):
@@ -348,7 +348,7 @@ def axes_of(hint: Any) -> list[str] | None:
     return None
 
 
-def _require(constraints: tuple[Any, ...], name: str, value: Any) -> None:
+def _require_numbers(constraints: tuple[Any, ...], name: str, value: Any) -> None:
     try:
         kind = np.asarray(value).dtype.kind
         array = None

@@ -18,7 +18,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, TypeAdap
 from moe_theory.core.errors import DeclarationError, MoeTheoryError, shortened, unknown_name
 from moe_theory.sweep.grid import Columns, Grid, GridAxis, build_grid
 from moe_theory.sweep.systems import Quantity, sweepable
-from moe_theory.sweep.vocabulary import READING, Real, Table, Text, Whole, checked, distinct, plain, vocabulary_of
+from moe_theory.sweep.vocabulary import READING, Real, Table, Text, Whole, distinct, to_python, validated, vocabulary_of
 
 MOST_CELLS = 1_000_000
 MAX_RECORDS = 100_000  # recorded rounds
@@ -29,8 +29,8 @@ RESERVED = ("replicate", "round", "quantile", "statistic", "cell", "observable")
 TABLES = ("params", "dims", "choices")  # fields with fixed values by name
 
 Level = Annotated[Real, Field(ge=0, le=1)]
-Quantiles = Annotated[Sequence[Level], Field(max_length=100), BeforeValidator(plain), AfterValidator(distinct)]
-Names = Annotated[Sequence[Text], Field(min_length=1), BeforeValidator(plain), AfterValidator(distinct)]
+Quantiles = Annotated[Sequence[Level], Field(max_length=100), BeforeValidator(to_python), AfterValidator(distinct)]
+Names = Annotated[Sequence[Text], Field(min_length=1), BeforeValidator(to_python), AfterValidator(distinct)]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -66,7 +66,7 @@ class Specification:
 
     def __post_init__(self) -> None:
         for name, adapter in _ADAPTERS.items():
-            object.__setattr__(self, name, checked(adapter, getattr(self, name), name))  # the dataclass is frozen
+            object.__setattr__(self, name, validated(adapter, getattr(self, name), name))  # the dataclass is frozen
         for name, value in self._completed().items():
             object.__setattr__(self, name, value)
         _ = self.grid  # refuses impossible cells, and is cached
@@ -179,7 +179,7 @@ class Specification:
             rows: list[Any] = list(zip(*axis.columns.values(), strict=True))
             if len(axis.columns) == 1:
                 rows = [value for (value,) in rows]  # an error shows a value rather than a tuple
-            checked(_DISTINCT, rows, axis.name)
+            validated(_DISTINCT, rows, axis.name)
         num_cells = math.prod(axis.num_values for axis in axes)
         if num_cells > MOST_CELLS:
             raise DeclarationError(f"the axes span {shortened(num_cells)} cells, more than {MOST_CELLS}. Shorten axes.")
