@@ -245,7 +245,7 @@ def _stores(options: CompilerOptions) -> bool:
 def num_programs() -> int:
     platforms = {None, "cpu", jax.default_backend()}
     kinds = itertools.product(platforms, (False, True), (False, True))  # platform, is_plain and is_large
-    return sum(program(*kind)._cache_size() for kind in kinds)  # JAX has no public name for it
+    return sum(program(*kind)._cache_size() for kind in kinds)  # JAX has no public name for this method
 
 
 def _run(traits: _RunTraits, system, keys, state, params, blocks, lengths, observe, reduce, is_batch) -> Any:

@@ -118,10 +118,10 @@ def simulate(
         debug: like `plain`, but every round asserts that numbers are finite and in their field's range, and that array
             indices are in bounds (`core/debug.py`).
     Returns: the final state, and the records stacked on a leading axis.
-    Raises: InvalidValueError for input that cannot be run, such as a key other than the state's, and with `debug` for a
-        failed assertion, naming its round and field. DeclarationError if the state has no `round` that `step` increases
-        by 1, has a type of less than a byte, or differs in form from `init`'s. Warns: RuntimeWarning inside a caller's
-        `jax.jit`, if the installed jaxlib has a fault that only compiler options avoid (`core/faults.py`).
+    Raises: InvalidValueError for input that cannot be run, such as a key other than the state's. With `debug` also for
+        a failed assertion, naming its round and field. DeclarationError if `step` does not increase the state's `round`
+        by 1, or if the state has a type of less than a byte, or another form than `init`'s. Warns: RuntimeWarning in a
+        caller's `jax.jit`, if the installed jaxlib has a fault that only compiler options avoid (`core/faults.py`).
 
     Examples:
         >>> import moe_theory as mt

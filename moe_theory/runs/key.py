@@ -1,8 +1,8 @@
 """The key of a result, which is a digest of the values and code that decide it.
 
 The digest reads the pickles of values, the type, shape and bytes of arrays, and the names and versions of libraries.
-For a function or class it reads all files that its module imports (`runs.imports`), and outside this package also the
-globals that a function names.
+For a function or class it reads all files that its module imports (`runs.imports`). For a function outside this package
+it also reads the globals that the function names.
 """
 
 import copy
