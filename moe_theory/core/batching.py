@@ -109,6 +109,7 @@ class _Context(NamedTuple):
 
 
 def _replay(closed: Any, inputs: list[_Value], context: _Context) -> list[_Value]:
+    """Return the outputs of a traced program, whose operations are applied to the batched inputs one by one."""
     program = closed.jaxpr
     values: dict[Any, _Value] = dict(zip(program.invars, inputs, strict=True))
     constants = [_Value(constant, is_batched=False) for constant in closed.consts]
@@ -162,6 +163,7 @@ def _apply(equation: Any, operands: list[_Value], context: _Context) -> list[_Va
 
 
 def _rule(equation: Any, operands: list[_Value], context: _Context) -> str:
+    """Return how an operation is batched: `SHARED`, `STORED`, `WRITTEN`, `TRAILING` or `FALLBACK`."""
     name = equation.primitive.name
     if not any(operand.is_batched for operand in operands):
         return SHARED
@@ -203,6 +205,7 @@ def _is_stored(equation: Any, operands: list[_Value]) -> bool:
 
 
 def _chain(combine: Callable[[Any, Any], Any], equation: Any, array: Any) -> Any:
+    """Return a reduction over the equation's axes, such as a sum, as a chain of `combine` with the terms in order."""
     for axis in sorted(equation.params["axes"], reverse=True):  # from the last, so that earlier axes keep their numbers
         parts = [array]
         size = array.shape[axis]

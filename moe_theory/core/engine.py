@@ -249,6 +249,7 @@ def num_programs() -> int:
 
 
 def _run(traits: _RunTraits, system, keys, state, params, blocks, lengths, observe, reduce, is_batch) -> Any:
+    """Return the final state and records. This body of `run` is compiled, and rewrites the system's operations."""
     if traits.is_large and is_batch and keys.shape == (1,):
         # Run it without the batch axis, because a trailing axis of length 1 costs copies of matrices.
         one_state = jax.tree.map(lambda leaf: leaf[..., 0], state)
@@ -376,6 +377,7 @@ def _machine(traits, system, keys, state, first_round, params, observe, reduce, 
 
 
 def _batching(is_batch: bool, stores: bool, is_split: bool = True) -> Callable[..., Any]:
+    """Return a function that takes (function, is_batched) and returns the function for all replicates at once."""
     if not is_batch:
         return lambda function, _: function
     if is_split:
@@ -385,6 +387,7 @@ def _batching(is_batch: bool, stores: bool, is_split: bool = True) -> Callable[.
 
 
 def _which_are_read(observe: Callable[[Any, Any], Any], state: Any, info: Any) -> list[bool]:
+    """Return for each leaf of the info whether `observe` reads it."""
     closed, shapes = jax.make_jaxpr(observe, return_shape=True)(state, info)
     vmap.require_whole_bytes("what is observed", shapes)
     program = closed.jaxpr

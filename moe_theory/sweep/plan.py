@@ -158,6 +158,7 @@ def compute(chunk: PlannedChunk) -> bytes:
 
 
 def compute_chunk(task: CellTask, first: int) -> bytes:
+    """Return the packed arrays (R, ..., B), by observable, of the chunk whose first replicate is `first`."""
     end = first + task.width
     described = sweepable(task.system)
     dims = described.make_dims(task.dims)
