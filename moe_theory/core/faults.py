@@ -27,9 +27,9 @@ CompilerOptions = dict[str, str | int | bool]  # values of XLA's options by name
 
 
 @functools.cache
-def avoiding() -> CompilerOptions:
+def avoiding() -> dict[str, str | bool]:
     """Return the option of XLA's CPU compiler that avoids the fault, unless it is unknown or set in `XLA_FLAGS`."""
-    options: CompilerOptions = {OPTION: VALUE}
+    options: dict[str, str | bool] = {OPTION: VALUE}
     if f"--{OPTION}" in os.environ.get("XLA_FLAGS", ""):
         return {}
     with jax.default_device(jax.devices("cpu")[0]), jax.disable_jit(False):  # a caller may have disabled jit

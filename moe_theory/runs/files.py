@@ -104,7 +104,7 @@ def plain(value: Any) -> Any:
     return value
 
 
-def sealed(document: "Mapping[str, JsonValue]") -> str:
+def sealed(document: Mapping[str, Any]) -> str:
     """Return a document as JSON text, with its digest as one more entry."""
     content = json.loads(json.dumps(document, allow_nan=False))  # as it will be read
     return json.dumps({**content, SEAL: digest(content)}, indent=2) + "\n"
