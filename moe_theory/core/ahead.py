@@ -255,6 +255,7 @@ def _is_integer(aval: Any) -> bool:
 
 
 def _reached(equations: Iterable[Any], sources: Variables) -> list[Any]:
+    """Return the equations, in order, whose inputs depend on the sources, and those with effects."""
     available = set(sources)
     reached = []
     for equation in equations:
@@ -265,6 +266,7 @@ def _reached(equations: Iterable[Any], sources: Variables) -> list[Any]:
 
 
 def _needed(equations: list[Any], outputs: Variables) -> list[Any]:
+    """Return the equations, in order, on which the outputs depend, and those with effects."""
     used = set(outputs)
     needed = []
     for equation in reversed(equations):

@@ -1,8 +1,8 @@
 """Locality losses that compare a move with a baseline, in place of (6).
 
 The loss (6) charges the gate of the chosen expert c = |w_t - w_{t-1}| >= 0. Let pi be this expert's gate probability,
-and pi' that of another expert. The charge changes the chosen expert's output for the task by -eta pi (1 - pi) c |v|^2,
-and the other's by eta pi pi' c |v|^2. So an expert that has just learned a task is less likely to receive it again.
+and pi' that of another expert. The charge changes the chosen expert's output for the task by -eta pi (1 - pi) c |v|^2.
+It changes the other's by eta pi pi' c |v|^2. So an expert that just learned a task is less likely to receive it again.
 
 Here the cost is c - b. First let b be the cost of the expert's own last move. Then the loss rewards a repeat after a
 change, and charges the same amount for a change after a repeat. Other rounds cost little. If pi = 1/M and signals are

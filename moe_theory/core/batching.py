@@ -6,7 +6,8 @@ operation without a rule falls back to `jax.vmap`.
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import jax
@@ -29,6 +30,7 @@ STORED = "stored"  # it is written as chains or hashes, whose results are stored
 WRITTEN = "written"  # it is written as other operations (`rewriting`)
 TRAILING = "trailing"  # it runs unchanged on arrays that end in the batch axis
 FALLBACK = "vmap"  # `jax.vmap` moves the batch axis to the front
+_Params = Mapping[str, tuple[int, ...] | None]  # an operation's parameters that have an entry for every axis
 Log = list[tuple[Any, str, tuple[Any, ...]]]  # (operation, how it is batched, calls that contain it)
 
 
@@ -107,6 +109,7 @@ class _Context(NamedTuple):
 
 
 def _replay(closed: Any, inputs: list[_Value], context: _Context) -> list[_Value]:
+    """Return the outputs of a traced program, whose operations are applied to the batched inputs one by one."""
     program = closed.jaxpr
     values: dict[Any, _Value] = dict(zip(program.invars, inputs, strict=True))
     constants = [_Value(constant, is_batched=False) for constant in closed.consts]
@@ -144,14 +147,12 @@ def _apply(equation: Any, operands: list[_Value], context: _Context) -> list[_Va
             program = jax.make_jaxpr(rewritten)(*shapes)
             return _replay(program, operands, context._replace(log=None))  # the log already has this operation
     if rule == TRAILING:
-        changes: dict[str, Any] = {}
         if name in _RESHAPES:
-            arrays = [operands[0].array]
-            changes = _RESHAPES[name](equation, size)
+            outputs = _bind(equation, [operands[0].array], _RESHAPES[name](equation, size))
         else:
             shape = equation.outvars[0].aval.shape if _is_elementwise(equation) else None
-            arrays = [_to_batched(operand, size, shape) for operand in operands]
-        return _results(equation, _bind(equation, arrays, **changes), is_batched=True)
+            outputs = _bind(equation, [_to_batched(operand, size, shape) for operand in operands])
+        return _results(equation, outputs, is_batched=True)
     if size == 1:  # without `vmap`, branches and loops stay as they are
         single = [lax.squeeze(array, (array.ndim - 1,)) if is_batched else array for array, is_batched in operands]
         results = _results(equation, _bind(equation, single), is_batched=True)
@@ -162,6 +163,7 @@ def _apply(equation: Any, operands: list[_Value], context: _Context) -> list[_Va
 
 
 def _rule(equation: Any, operands: list[_Value], context: _Context) -> str:
+    """Return how an operation is batched: `SHARED`, `STORED`, `WRITTEN`, `TRAILING` or `FALLBACK`."""
     name = equation.primitive.name
     if not any(operand.is_batched for operand in operands):
         return SHARED
@@ -181,8 +183,8 @@ def _is_elementwise(equation: Any) -> bool:
     return equation.primitive.name in _ELEMENTWISE
 
 
-def _bind(equation: Any, arrays: list[Any], **changes: Any) -> Any:
-    return equation.primitive.bind(*arrays, **(equation.params | changes))
+def _bind(equation: Any, arrays: list[Any], changed_params: _Params = MappingProxyType({})) -> Any:
+    return equation.primitive.bind(*arrays, **{**equation.params, **changed_params})
 
 
 def _results(equation: Any, outputs: Any, is_batched: bool) -> list[_Value]:
@@ -203,6 +205,7 @@ def _is_stored(equation: Any, operands: list[_Value]) -> bool:
 
 
 def _chain(combine: Callable[[Any, Any], Any], equation: Any, array: Any) -> Any:
+    """Return a reduction over the equation's axes, such as a sum, as a chain of `combine` with the terms in order."""
     for axis in sorted(equation.params["axes"], reverse=True):  # from the last, so that earlier axes keep their numbers
         parts = [array]
         size = array.shape[axis]
@@ -250,7 +253,7 @@ _SAME_AXES = frozenset(
 )
 
 # By operation: (equation, size of the batch) -> the parameters that have an entry for every axis.
-_RESHAPES: dict[str, Callable[[Any, int], dict[str, Any]]] = {
+_RESHAPES: dict[str, Callable[[Any, int], _Params]] = {
     "broadcast_in_dim": lambda equation, size: {
         "shape": (*equation.params["shape"], size),
         "broadcast_dimensions": (*equation.params["broadcast_dimensions"], len(equation.params["shape"])),

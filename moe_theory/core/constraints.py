@@ -20,6 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 from jaxtyping import Bool, Float, Int
+from numpy.typing import ArrayLike
 
 from moe_theory.core.errors import InvalidValueError, enclosed, shortened
 from moe_theory.core.errors import shown as shown
@@ -45,9 +46,9 @@ class Within:
         is_high = value > self.high or (self.open_high and value == self.high)
         if not (is_low or is_high):
             return None
-        left = "(" if self.open_low else "["
-        right = ")" if self.open_high else "]"
-        bound = f"in {left}{self.low:g}, {self.high:g}{right}"
+        opening = "(" if self.open_low else "["
+        closing = ")" if self.open_high else "]"
+        bound = f"in {opening}{self.low:g}, {self.high:g}{closing}"
         if math.isinf(self.high):
             bound = f"{'above' if self.open_low else 'at least'} {self.low:g}"
         elif math.isinf(self.low):
@@ -99,7 +100,7 @@ class Squared:
 
 @dataclasses.dataclass(frozen=True)
 class AtMost:
-    other: str  # the field or argument that the number must not exceed
+    upper: str  # the field or argument that the number must not exceed
     why: str
 
 
@@ -138,27 +139,27 @@ PositiveAmount = Annotated[float, Within(low=0, open_low=True)]
 
 def check(params: Any, dims: Any = None) -> Values:
     """Return the parameters that are not traced, after a check of their constraints and of the run's precision."""
-    real = jnp.result_type(float)
+    real_type = jnp.result_type(float)
     values = {name: np.asarray(value) for name, value in params._asdict().items() if not isinstance(value, Tracer)}
     for name, value in values.items():
         if value.ndim != 0:
             raise InvalidValueError(
                 f"{name} has shape {value.shape}, but must be a number. Start one run per cell.", argument=name
             )
-        _require(_constraints(type(params))[name], name, value.item())
-        _require_representable(name, value.item(), real)
+        _require_numbers(_constraints(type(params))[name], name, value.item())
+        _require_representable(name, value.item(), real_type)
     size_names = getattr(dims, "__dataclass_fields__", getattr(dims, "_fields", ()))  # of a dataclass or a NamedTuple
     sizes = {name: getattr(dims, name) for name in size_names}
     _require_order(type(params), {**sizes, **values})
     return values
 
 
-def _require_order(kind: Any, values: Mapping[str, Any]) -> None:
-    values = {name: value for name, value in values.items() if value is not None}
+def _require_order(kind: Any, values: Mapping[str, ArrayLike | None]) -> None:
+    given_values = {name: value for name, value in values.items() if value is not None}
     for name, constraints in _constraints(kind).items():
         for constraint in constraints:
             if isinstance(constraint, AtMost):
-                require_ordered(values, name, constraint.other, constraint.why)
+                require_ordered(given_values, name, constraint.upper, constraint.why)
 
 
 def _require_allowed(constraints: Sequence[Any], name: str, text: Any, number: Any) -> None:
@@ -183,7 +184,7 @@ def check_sizes(dims: Any) -> None:
 def require(constraint: Any, **values: Any) -> None:
     """Raise InvalidValueError for values that are not finite or violate a constraint, such as `Whole(2)` or `Count`."""
     for name, value in values.items():
-        _require(getattr(constraint, "__metadata__", (constraint,)), name, value)
+        _require_numbers(getattr(constraint, "__metadata__", (constraint,)), name, value)
 
 
 def checked(function: Function) -> Function:
@@ -205,8 +206,8 @@ def checked(function: Function) -> Function:
 
 def require_active(num_experts: Any, num_active: Any) -> None:
     """Raise InvalidValueError unless both numbers or arrays are whole and 1 <= num_active <= num_experts."""
+    require(Count, num_experts=num_experts, num_active=num_active)
     values = {"num_experts": num_experts, "num_active": num_active}
-    require(Count, **values)
     require_ordered(values, "num_active", "num_experts", FEW_ACTIVE.why)
 
 
@@ -229,7 +230,7 @@ def require_overparameterized(num_features: Features, num_samples: Size) -> None
         )
 
 
-def require_ordered(values: Mapping[str, Any], lower: str, upper: str, why: str) -> None:
+def require_ordered(values: Mapping[str, ArrayLike], lower: str, upper: str, why: str) -> None:
     """Raise InvalidValueError if `values` has both names and the value of `lower` exceeds that of `upper`."""
     if not {lower, upper} <= values.keys():
         return
@@ -270,7 +271,7 @@ def hints_of(kind: Any) -> dict[str, Any]:
     return get_type_hints(kind, include_extras=True)
 
 
-def stated(kind: type) -> dict[str, tuple[Any, ...]]:
+def constraints_of(kind: type) -> dict[str, tuple[Any, ...]]:
     """Return the constraints on the fields of a named tuple, if its annotations are readable."""
     try:
         return _constraints(kind)
@@ -315,7 +316,7 @@ def _admitted_value(name: str, value: Any, hint: Any, constraints: tuple[Any, ..
     if base is str:
         _require_allowed(constraints[:1], name, text=shortened(value), number=value)  # one `OneOf`, or no constraint
         return value
-    _require(constraints, name, value)
+    _require_numbers(constraints, name, value)
     axes = None if is_field else axes_of(hint)  # in a batch, fields have one more axis
     shape = np.asarray(value).shape
     if axes is not None and len(shape) != len(axes):
@@ -347,13 +348,13 @@ def axes_of(hint: Any) -> list[str] | None:
     return None
 
 
-def _require(constraints: tuple[Any, ...], name: str, value: Any) -> None:
+def _require_numbers(constraints: tuple[Any, ...], name: str, value: Any) -> None:
     try:
         kind = np.asarray(value).dtype.kind
         array = None
-        if kind in "iu":
+        if kind in "iu":  # whole numbers with and without a sign
             array = np.asarray(value)
-        elif kind in "bfOV":  # O: Python's large integers, V: bfloat16
+        elif kind in "bfOV":  # b: truth values, f: reals, O: Python's large integers, V: bfloat16
             array = np.asarray(value, float)
     except OverflowError:
         raise InvalidValueError(f"{name}={shortened(value)} is too large. Lower {name}.", argument=name) from None

@@ -3,12 +3,12 @@
 Experts learn a task n in turn. Each moves its model by c and pays for the move: the locality loss (6) lowers its output
 for n and raises the other experts' outputs. If all outputs are equal at first, the first M - 1 payers are different
 experts, and the last expert is ahead when its turn comes. To first order all outputs are equal again afterwards, so the
-curvature of the softmax decides whether the last expert is still ahead. With kappa = eta c |v|^2 / M, a payment by
+curvature of the softmax decides whether the last expert is still ahead. Let kappa = eta c |v|^2 / M. A payment by
 expert m changes the outputs to
 
-    h_j <- h_j - M kappa pi_m (1[j = m] - pi_j),
+    h_j <- h_j - M kappa pi_m (1[j = m] - pi_j).
 
-which is gradient descent of pi_m |dw|, (27) of `continual` and (25) of `edge`, for one signal.
+For one signal this is gradient descent of pi_m |dw|, (27) of `continual` and (25) of `edge`.
 """
 
 from typing import Annotated

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 
 from moe_theory.core import faults, vmap
-from moe_theory.core.constraints import Undefined, Within, is_known, stated
+from moe_theory.core.constraints import Undefined, Within, constraints_of, is_known
 from moe_theory.core.errors import InvalidValueError, MoeTheoryError
 
 _ERRORS = chex.ChexifyChecks.user | chex.ChexifyChecks.index
@@ -121,7 +121,7 @@ def _constraints_at(tree: Any, path: tuple[Any, ...]) -> tuple[Any, ...]:
     for key in path:
         if not isinstance(key, jax.tree_util.GetAttrKey):
             break
-        constraints = stated(type(tree)).get(key.name, ())
+        constraints = constraints_of(type(tree)).get(key.name, ())
         tree = getattr(tree, key.name)
     return constraints
 

@@ -12,40 +12,30 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from moe_theory.core import faults, programs, vmap
+from moe_theory.core import faults, programs, rounds, vmap
 from moe_theory.core.ahead import require_counted, split_step
 from moe_theory.core.batching import one_replicate, trailing_vmap, without_barriers
 from moe_theory.core.constraints import is_known
 from moe_theory.core.errors import InvalidValueError
+from moe_theory.core.faults import CompilerOptions
 from moe_theory.core.machine import require_own_jax
 from moe_theory.core.numerics import stored
 from moe_theory.core.random import replicate_keys, step_key
-from moe_theory.core.rounds import (
-    FEWEST_RECORDS,
-    Blocks,
-    Machine,
-    fixed_blocks,
-    on_device_of,
-    planned,
-    run_records,
-    whole_blocks,
-    without_room,
-)
 from moe_theory.core.threads import on_all_cores
 
 # Options of XLA for a CPU. On other devices its defaults apply. We drop the pass that expands optimisation barriers, so
 # a value that passes a barrier is stored. Small loops must then not become functions, because their emitter ignores
 # barriers. We also drop the pass that splits an operation between threads: for batches that fit a cache it costs more
 # than it gains, so each thread takes a whole batch.
-_BARRIERS_STORE = {
+_BARRIERS_STORE: CompilerOptions = {
     "xla_disable_hlo_passes": "cse_barrier_expander,small-while-loop-hoisting,cpu-parallel-task-assigner",
     "xla_cpu_prefer_vector_width": 512,
 }
 # Options that other versions of XLA may not know. With `_BY_XLA`, XLA compiles everything itself. States with matrices
 # do not use it, because a library is faster for them. With `_FURTHER`, loops copy less. LLVM's second level compiles
 # faster than its third, to faster code.
-_BY_XLA = {"xla_cpu_experimental_ynn_fusion_type": ""}
-_FURTHER = {"xla_cpu_copy_insertion_use_region_analysis": True, "xla_backend_optimization_level": 2}
+_BY_XLA: CompilerOptions = {"xla_cpu_experimental_ynn_fusion_type": ""}
+_FURTHER: CompilerOptions = {"xla_cpu_copy_insertion_use_region_analysis": True, "xla_backend_optimization_level": 2}
 
 _UNTESTED = (0, 12)  # the first version of JAX whose programs are not tested
 _RECORD_BYTES: dict[Hashable, int] = {}  # bytes of a run's records, by what the run is compiled for
@@ -70,7 +60,7 @@ def run(
     or if the programs of the installed JAX cannot be rewritten, `vmap.run` does the run.
     """
     require_own_jax()
-    # NumPy's integers are not instances of int, which `run_records` tests for.
+    # NumPy's integers are not instances of int, which `rounds.run_records` tests for.
     num_rounds = int(num_rounds)
     record_every = int(record_every)
     if state is not None and is_known(state.round):
@@ -89,11 +79,11 @@ def run(
         system = _Functions(None, system.step)
     num_replicates = keys.shape[0] if is_batch else 1
     is_large = state is not None and bytes_of(state) > ALONE_BYTES * num_replicates
-    blocks = fixed_blocks(num_rounds, record_every)
+    blocks = rounds.fixed_blocks(num_rounds, record_every)
     lengths = ()
     if is_rewritten:
-        fewest = FEWEST_RECORDS if platform == "cpu" else 1
-        blocks, lengths = planned(num_rounds, record_every, fewest)
+        fewest = rounds.FEWEST_RECORDS if platform == "cpu" else 1
+        blocks, lengths = rounds.planned(num_rounds, record_every, fewest)
     run_program = program(platform, is_plain, is_large)
     num_records = -(-num_rounds // record_every)  # rounded up
     before_blocks = (system, keys, state, params)
@@ -106,13 +96,13 @@ def run(
         if _RECORD_BYTES[compiled_for] > SPARE_BYTES:
             blocks = blocks._replace(room=num_records)
     state, records = run_program(*before_blocks, blocks, *after_blocks)
-    return state, without_room(records, blocks, num_records, platform)
+    return state, rounds.without_room(records, blocks, num_records, platform)
 
 
-def require_one_round(rounds: Any) -> None:
+def require_one_round(round_numbers: Any) -> None:
     """Raise InvalidValueError unless all replicates of a batch are at the same round, which is at least 0."""
-    low = int(np.min(rounds))
-    high = int(np.max(rounds))
+    low = int(np.min(round_numbers))
+    high = int(np.max(round_numbers))
     if low != high:
         raise InvalidValueError(
             f"the replicates of this state are at rounds {low} to {high}, but must all be at the same round. Join only "
@@ -140,7 +130,7 @@ def program(platform: str | None, is_plain: bool = False, is_large: bool = False
 
 @functools.cache
 def _program(platform: str | None, is_plain: bool, is_large: bool) -> Any:
-    options = None if is_plain else _options(platform, is_large)
+    options = cpu_options(is_large) if platform == "cpu" and not is_plain else None
     is_split = (platform or jax.default_backend()) == "cpu"
     traits = _RunTraits(options is not None, is_split, is_large, shares_round=platform is not None)
     body = _run_plainly if is_plain else functools.partial(_run, traits)
@@ -149,21 +139,17 @@ def _program(platform: str | None, is_plain: bool, is_large: bool) -> Any:
 
 @functools.cache
 def _start_program(platform: str) -> Any:
-    options = _options(platform)
+    options = cpu_options() if platform == "cpu" else None
     body = functools.partial(_start, options is not None)
     return jax.jit(body, static_argnums=(0, 3), compiler_options=_without_faults(platform, options))
 
 
-def _without_faults(platform: str | None, options: dict[str, Any] | None) -> dict[str, Any] | None:
+def _without_faults(platform: str | None, options: CompilerOptions | None) -> CompilerOptions | None:
     if platform != "cpu":
         return options
     options = faults.avoiding() | (options or {})
     faults.require_none(options)
     return options
-
-
-def _options(platform: str | None, is_large: bool = False) -> dict[str, Any] | None:
-    return cpu_options(is_large) if platform == "cpu" else None
 
 
 @functools.cache
@@ -213,7 +199,7 @@ def _agrees_on_a_small_run() -> bool:
         return _Walk(state.round + 1, place), jnp.max(place)
 
     keys = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(jax.random.key(0, impl="threefry2x32"), jnp.arange(3))
-    blocks = fixed_blocks(num_rounds=5, record_every=2)
+    blocks = rounds.fixed_blocks(num_rounds=5, record_every=2)
     arguments = (_Functions(init, step), keys, None, jnp.float32(0.5), blocks, ())
     arguments += (lambda state, info: (state, info), None, True)  # observe, reduce and is_batch
     traits = _RunTraits(stores=False, is_split=True, is_large=False, shares_round=True)
@@ -231,7 +217,7 @@ class _Functions(NamedTuple):
 
 
 @functools.cache
-def cpu_options(is_large: bool = False) -> dict[str, Any] | None:
+def cpu_options(is_large: bool = False) -> CompilerOptions | None:
     """Return options with which barriers store values on a CPU, or None if this XLA cannot do that."""
     flags = os.environ.get("XLA_FLAGS", "")
     options = _FURTHER | (faults.avoiding() if is_large else _BY_XLA)
@@ -242,7 +228,7 @@ def cpu_options(is_large: bool = False) -> dict[str, Any] | None:
     return None
 
 
-def _stores(options: dict[str, Any]) -> bool:
+def _stores(options: CompilerOptions) -> bool:
     """Return whether XLA accepts these options for a CPU and then preserves an optimisation barrier."""
 
     def with_barrier(number):
@@ -259,10 +245,11 @@ def _stores(options: dict[str, Any]) -> bool:
 def num_programs() -> int:
     platforms = {None, "cpu", jax.default_backend()}
     kinds = itertools.product(platforms, (False, True), (False, True))  # platform, is_plain and is_large
-    return sum(program(*kind)._cache_size() for kind in kinds)  # JAX has no public name for it
+    return sum(program(*kind)._cache_size() for kind in kinds)  # JAX has no public name for this method
 
 
 def _run(traits: _RunTraits, system, keys, state, params, blocks, lengths, observe, reduce, is_batch) -> Any:
+    """Return the final state and records. This body of `run` is compiled, and rewrites the system's operations."""
     if traits.is_large and is_batch and keys.shape == (1,):
         # Run it without the batch axis, because a trailing axis of length 1 costs copies of matrices.
         one_state = jax.tree.map(lambda leaf: leaf[..., 0], state)
@@ -275,31 +262,32 @@ def _run(traits: _RunTraits, system, keys, state, params, blocks, lengths, obser
         end_state, records = _run(traits, *arguments, is_batch=False)
         return jax.tree.map(lambda leaf: leaf[..., None], end_state), records
     start_state = _start(traits.stores, system.init, keys, params, is_batch) if state is None else state
-    shapes_after = functools.partial(_shapes_of, system.step, keys, is_batch)
-    start_state = vmap.with_step_types(shapes_after, start_state, params)
+    step = trailing_vmap(system.step, is_batched=(True, True, False)) if is_batch else system.step
+    start_state = vmap.with_step_types(functools.partial(jax.eval_shape, step, keys), start_state, params)
     # Without a check, replicates may be at different rounds. Then each draws with its own round.
     is_at_one_round = state is None or traits.shares_round
     first_round = (jnp.max(start_state.round) if is_at_one_round else start_state.round) + 1
-    machine = _machine(traits, system, keys, start_state, first_round, params, observe, reduce, is_batch)
+    machine = _machine(
+        traits, system, keys, start_state, first_round, params=params, observe=observe, reduce=reduce, is_batch=is_batch
+    )
     if blocks.fixed is None:
-        return run_records(machine, start_state, blocks, *lengths)
+        return rounds.run_records(machine, start_state, blocks, *lengths)
     num_rounds, record_every = blocks.fixed
     num_left = num_rounds % record_every  # rounds of the last record, if they are fewer
     parts = []
     end_state = start_state
-    full_strides = (0, num_rounds - num_left, record_every)  # rounds before, rounds and stride
+    full_strides = (0, num_rounds - num_left, record_every)  # rounds before, number of rounds, and stride
     last_stride = (num_rounds - num_left, num_left, num_left)
-    for done, rounds, stride in (full_strides, last_stride):
-        if rounds:
-            whole = whole_blocks(rounds, stride)
-            end_state, records = run_records(machine, end_state, whole, num_rounds=rounds, stride=stride, done=done)
+    for num_before, length, stride in (full_strides, last_stride):
+        if length:
+            strides = rounds.whole_blocks(length, stride)
+            end_state, records = rounds.run_records(machine, end_state, strides, length, stride, num_before=num_before)
             parts.append(records)
     return end_state, jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *parts)
 
 
-def _run_plainly(*arguments: Any) -> tuple[Any, Any]:
+def _run_plainly(system, keys, state, params, blocks, lengths, observe, reduce, is_batch) -> tuple[Any, Any]:
     """Return `vmap.run` of a system, after checking that steps count rounds, if this JAX's programs can be read."""
-    system, keys, state, params, *_, is_batch = arguments
     if can_rewrite():
         one_key = one_replicate(keys) if is_batch else keys
         key = jax.eval_shape(lambda key: key, one_key)  # the key's shape
@@ -311,18 +299,13 @@ def _run_plainly(*arguments: Any) -> tuple[Any, Any]:
         split = split_step(system.step, key, start_state, params)
         vmap.require_step_result(start_state, split.shapes)
         require_counted(start_state, split.added)
-    return _run_by_vmap(*arguments)
+    return _run_by_vmap(system, keys, state, params, blocks, lengths, observe=observe, reduce=reduce, is_batch=is_batch)
 
 
-def _run_by_vmap(system: Any, keys: Any, state: Any, params: Any, blocks: Blocks, _: tuple[()], *others: Any) -> Any:
-    assert blocks.fixed is not None
-    return vmap.run(system, keys, state, params, *blocks.fixed, *others)
-
-
-def _shapes_of(step: Callable[..., Any], keys: Any, is_batch: bool, state: Any, params: Any) -> Any:
-    if is_batch:
-        step = trailing_vmap(step, is_batched=(True, True, False))
-    return jax.eval_shape(step, keys, state, params)
+def _run_by_vmap(system, keys, state, params, blocks, lengths, observe, reduce, is_batch) -> tuple[Any, Any]:
+    del lengths  # fixed blocks have none
+    arguments = (system, keys, state, params, *blocks.fixed)  # the last two are num_rounds and record_every
+    return vmap.run(*arguments, observe=observe, reduce=reduce, is_batch=is_batch)
 
 
 def _start(stores: bool, init: Callable[..., Any], keys: Any, params: Any, is_batch: bool) -> Any:
@@ -332,7 +315,7 @@ def _start(stores: bool, init: Callable[..., Any], keys: Any, params: Any, is_ba
     return _batching(is_batch, stores)(start, (True, False))(keys, params)
 
 
-def _machine(traits, system, keys, state, first_round, params, observe, reduce, is_batch) -> Machine:
+def _machine(traits, system, keys, state, first_round, params, observe, reduce, is_batch) -> rounds.Machine:
     stores = traits.stores
     batch = _batching(is_batch, stores, traits.is_split)
     one_key = one_replicate(keys) if is_batch else keys
@@ -390,10 +373,11 @@ def _machine(traits, system, keys, state, first_round, params, observe, reduce, 
         observed = observe_round(state, jax.tree.unflatten(structure, info_leaves))
         return observed if reduce is None else jax.tree.map(reduce, observed)
 
-    return Machine(draw=jax.vmap(draw), act=act, record=record, blank=make_zeros(are_read=True))
+    return rounds.Machine(draw=jax.vmap(draw), act=act, record=record, blank=make_zeros(are_read=True))
 
 
 def _batching(is_batch: bool, stores: bool, is_split: bool = True) -> Callable[..., Any]:
+    """Return a function that takes (function, is_batched) and returns the function for all replicates at once."""
     if not is_batch:
         return lambda function, _: function
     if is_split:
@@ -403,6 +387,7 @@ def _batching(is_batch: bool, stores: bool, is_split: bool = True) -> Callable[.
 
 
 def _which_are_read(observe: Callable[[Any, Any], Any], state: Any, info: Any) -> list[bool]:
+    """Return for each leaf of the info whether `observe` reads it."""
     closed, shapes = jax.make_jaxpr(observe, return_shape=True)(state, info)
     vmap.require_whole_bytes("what is observed", shapes)
     program = closed.jaxpr
@@ -460,10 +445,12 @@ def bytes_of(state: Any) -> int:
     return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in arrays)
 
 
-def run_in_blocks(width: int, system: Any, root: Any, names: np.ndarray, state: Any, *options: Any) -> tuple[Any, Any]:
+def run_in_blocks(
+    width: int, system: Any, root: Any, names: np.ndarray, state: Any, settings: tuple
+) -> tuple[Any, Any]:
     """Return `engine.run` of replicates `names` (B,) and `state` (..., B), in padded blocks of `width`.
 
-    `options` are the arguments of `engine.run` after the state.
+    `settings` are the arguments of `engine.run` after the state.
     """
     if state is not None:
         require_one_round(state.round)
@@ -473,7 +460,7 @@ def run_in_blocks(width: int, system: Any, root: Any, names: np.ndarray, state: 
         # The last block is filled up with copies of the last replicate.
         places = np.minimum(np.arange(first, first + width), count - 1)
         block_state = jax.tree.map(functools.partial(_take_replicates, places), state)
-        return run(system, replicate_keys(root, names[places]), block_state, *options)
+        return run(system, replicate_keys(root, names[places]), block_state, *settings)
 
     first_block = run_block(0)  # compiles the program, before several threads need it
     blocks = [first_block, *on_all_cores(run_block, range(width, count, width))]
@@ -486,7 +473,7 @@ def _join(parts: tuple[Any, ...], count: int) -> Any:
     if not isinstance(parts[0].dtype, np.dtype):  # random keys, which NumPy does not have
         return jnp.concatenate(parts, axis=-1)[..., :count]
     joined = np.concatenate([np.asarray(part) for part in parts], axis=-1)
-    return on_device_of(parts[0], joined[..., :count])
+    return rounds.on_device_of(parts[0], joined[..., :count])
 
 
 def _take_replicates(places: np.ndarray, leaf: Any) -> Any:

@@ -63,29 +63,29 @@ class DataError(MoeTheoryError):
         self.reason = reason
 
 
-def unknown_name(kind: str, name: str, known: Iterable[str], params_type: type | None = None) -> UnknownNameError:
-    """Return the error for a `name` that is not among the `known` names, with similar ones suggested.
+def unknown_name(kind: str, name: str, known_names: Iterable[str], params_type: type | None = None) -> UnknownNameError:
+    """Return the error for a `name` that is not among the `known_names`, with similar ones suggested.
 
     `params_type` is a paper's `Params` or `Dims`. If `name` is a symbol of the paper, the error names the field for it.
     """
-    known = sorted(set(known))
+    known_names = sorted(set(known_names))
     unknown = f"unknown {kind} {shortened(name)}."
     field = "" if params_type is None else named_by(name, params_type)
     if field:
-        restriction = "" if field in known else f", but that is no {kind} here"
+        restriction = "" if field in known_names else f", but that is no {kind} here"
         return UnknownNameError(f"{unknown} The paper's {name} is called {field}{restriction}.", kind)
     prefix = name[: name.find(".") + 1]  # such as "continual.". A common prefix does not make names similar
-    if not any(candidate.startswith(prefix) for candidate in known):
+    if not any(candidate.startswith(prefix) for candidate in known_names):
         prefix = ""
-    ends = [candidate.removeprefix(prefix) for candidate in known if candidate.startswith(prefix)]
+    ends = [candidate.removeprefix(prefix) for candidate in known_names if candidate.startswith(prefix)]
     end = name.removeprefix(prefix)[:100]  # a comparison of long texts would take long
     near_ends = difflib.get_close_matches(end, ends, n=3, cutoff=0.51)  # more than half of the letters agree
     near = [prefix + near_end for near_end in near_ends]
     if name and not near:
-        near = [candidate for candidate in known if candidate.startswith(name)][:3]
+        near = [candidate for candidate in known_names if candidate.startswith(name)][:3]
     question = enclosed("Did you mean ", next(map(repr, near), ""), "? ")
-    more = f" and {len(known) - MOST_LISTED:,} more" if len(known) > MOST_LISTED else ""
-    names = f"Known: {', '.join(known[:MOST_LISTED]) or 'none'}{more}."
+    more = f" and {len(known_names) - MOST_LISTED:,} more" if len(known_names) > MOST_LISTED else ""
+    names = f"Known: {', '.join(known_names[:MOST_LISTED]) or 'none'}{more}."
     if near and more:
         names = f"Similar: {', '.join(near)}."
     return UnknownNameError(f"{unknown} {question}{names}", kind)

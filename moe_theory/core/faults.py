@@ -6,7 +6,6 @@ This package compiles its programs with that option. Inside a caller's own `jax.
 import functools
 import os
 import warnings
-from collections.abc import Mapping
 from typing import Any
 
 import jax
@@ -24,10 +23,13 @@ OPTION = "xla_cpu_experimental_ynn_fusion_type"
 VALUE = "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"  # the library computes products, and nothing is fused with them
 
 
+CompilerOptions = dict[str, str | int | bool]  # values of XLA's options by name
+
+
 @functools.cache
-def avoiding() -> dict[str, Any]:
+def avoiding() -> dict[str, str | bool]:
     """Return the option of XLA's CPU compiler that avoids the fault, unless it is unknown or set in `XLA_FLAGS`."""
-    options = {OPTION: VALUE}
+    options: dict[str, str | bool] = {OPTION: VALUE}
     if f"--{OPTION}" in os.environ.get("XLA_FLAGS", ""):
         return {}
     with jax.default_device(jax.devices("cpu")[0]), jax.disable_jit(False):  # a caller may have disabled jit
@@ -39,7 +41,7 @@ def avoiding() -> dict[str, Any]:
     return options
 
 
-def require_none(options: Mapping[str, Any] | None) -> None:
+def require_none(options: CompilerOptions | None) -> None:
     """Raise InvalidValueError if a program for a CPU, compiled with these options, has the fault."""
     if is_wrong(tuple((options or {}).items())):
         flags = f"XLA_FLAGS={os.environ['XLA_FLAGS']!r}" if "XLA_FLAGS" in os.environ else "no XLA_FLAGS"
@@ -62,7 +64,7 @@ def warn_of_own_programs() -> None:
 
 
 @functools.cache
-def is_wrong(options: tuple[tuple[str, Any], ...]) -> bool:
+def is_wrong(options: tuple[tuple[str, str | int | bool], ...]) -> bool:
     """Return whether a program for a CPU, compiled with these options, gives wrong numbers."""
     numbers = np.zeros((2**15 + 8, 3), np.float32)  # more than 32,768 rows
     numbers[:, 0] = np.arange(len(numbers))

@@ -1,6 +1,5 @@
 """The memory, cores and devices that this process may use, and a check for places where JAX cannot run."""
 
-import functools
 import os
 import sys
 from pathlib import Path
@@ -39,7 +38,6 @@ def require_own_jax() -> None:
     local_devices()
 
 
-@functools.cache
 def local_devices() -> list[Any]:
     """Return the devices of this process. Raises: InvalidValueError if JAX_PLATFORMS names a device that is missing."""
     import jax  # imported here, because commands that print published results load this module too

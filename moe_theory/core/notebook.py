@@ -36,7 +36,7 @@ class Shown:
         return pages().html(self)
 
 
-Item = TypeVar("Item")
+Item = TypeVar("Item", bound=Any)  # has a method `row`
 
 
 class Listing(list[Item]):
@@ -52,8 +52,7 @@ class Listing(list[Item]):
         """Return a pandas DataFrame with one row per item."""
         import pandas as pd
 
-        items: list[Any] = [*self]
-        return pd.DataFrame([item.row() for item in items])
+        return pd.DataFrame([item.row() for item in self])
 
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__} of {len(self)}", *map(repr, self[:MOST_LINES])]

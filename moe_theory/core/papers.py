@@ -33,7 +33,7 @@ class Reading:
     name: str
     summary: str  # one line on the choices
     defaults: Any  # the paper's Params (a NamedTuple) in its own experiment
-    choices: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    choices: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
     def params(self, **overrides: Any) -> Any:
         """Return the parameters of this reading after `overrides`.
@@ -116,9 +116,7 @@ class Paper:
 
     def import_overview(self) -> Any:
         """Return the paper's panel in the picture of all papers, or None."""
-        if self.overview:
-            return self._import("overview", self.overview)
-        return None
+        return self._import("overview", self.overview) if self.overview else None
 
     def import_system(self, name: str) -> Any:
         """Return the system that sweeps call `name`."""
@@ -172,7 +170,6 @@ def paper_folder(name: str) -> Path:
     return file.with_suffix("")
 
 
-@functools.cache
 def declared_commands() -> dict[str, tuple[str, str]]:
     """Return the paper and the "module:function" of every command, by name, in the order of reports."""
     places: dict[str, tuple[str, str]] = {}
@@ -228,7 +225,6 @@ def _literal(node: ast.expr) -> Any:
         return None
 
 
-@functools.cache
 def parsed_source(module: str) -> ast.Module:
     """Return the syntax tree of a module's source, or an empty one if the source is missing or wrong."""
     try:
@@ -251,8 +247,8 @@ def find_spec(module: str) -> importlib.machinery.ModuleSpec | None:
     return spec
 
 
-@functools.cache
 def find_paper(name: str) -> Paper:
+    """Return an installed paper. Raises: UnknownNameError, or DeclarationError if it is broken."""
     if not _entry_points():
         raise DeclarationError(NONE_INSTALLED)
     if name not in _entry_points():

@@ -42,9 +42,9 @@ def of_parts(*, like: Callable[..., System] | None = None, only: Sequence[str] |
 
         @functools.lru_cache
         @functools.wraps(builder)
-        def build(*sizes: Any, **named: Any) -> System:
-            system = builder(*sizes, **named)
-            bound = inspect.signature(builder).bind(*sizes, **named)
+        def build(*sizes: Any, **keywords: Any) -> System:
+            system = builder(*sizes, **keywords)
+            bound = inspect.signature(builder).bind(*sizes, **keywords)
             values = {**bound.arguments, **bound.kwargs}  # `kwargs` has parts that a builder takes as **keywords
             own_parts = {name: part for name, part in values.items() if name in parts}
             positional = zip(bound.arguments, bound.args, strict=False)  # ends before keyword-only arguments

@@ -15,11 +15,13 @@ _compiled: set[Hashable] = set()  # pairs of a program and its device
 _locks: dict[Hashable, threading.RLock] = {}  # held while a program is compiled
 
 
-def jit(function: Callable[..., Any], **keywords: Any) -> Callable[..., Any]:
+def jit(function: Callable[..., Any], static_argnums: int | tuple[int, ...] | None = None) -> Callable[..., Any]:
     """Return `jax.jit` of a function. It avoids known faults of libraries, except inside another program."""
-    inside = jax.jit(function, **keywords)
+    inside = jax.jit(function, static_argnums=static_argnums)
     # Made at the first call, because `faults.avoiding` compiles a program.
-    alone = functools.cache(lambda: jax.jit(function, compiler_options=faults.avoiding(), **keywords))
+    alone = functools.cache(
+        lambda: jax.jit(function, static_argnums=static_argnums, compiler_options=faults.avoiding())
+    )
 
     @functools.wraps(function)
     def call(*arguments: Any, **named: Any) -> Any:

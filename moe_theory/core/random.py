@@ -177,11 +177,10 @@ def _unit(words: list[UInt32[Array, " rows"]], dtype: Any, *, is_fine: bool = Fa
 def _on_circle(turns: Float[Array, "*shape"]) -> tuple[Float[Array, "*shape"], Float[Array, "*shape"]]:
     """Return cosine and sine of 2 pi `turns` for |turns| <= 1/2, with errors of 1e-6 in float32, 1e-14 in float64."""
     square = jnp.square(turns)
-    cosine, sine = _circle_series(5 if turns.dtype == jnp.float32 else 9)
+    cosine, sine = _SERIES_FLOAT32 if turns.dtype == jnp.float32 else _SERIES_FLOAT64
     return _alternating(cosine, square), turns * _alternating(sine, square)
 
 
-@functools.cache
 def _circle_series(degree: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Return |coefficients| on [0, 1/4] of cos(2 pi q^0.5), up to `degree` + 1, and of sin(2 pi q^0.5) / q^0.5."""
 
@@ -193,6 +192,10 @@ def _circle_series(degree: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
         fit(lambda squares: np.cos(2 * np.pi * np.sqrt(squares)), degree + 1),
         fit(lambda squares: np.sin(2 * np.pi * np.sqrt(squares)) / np.sqrt(squares), degree),
     )
+
+
+_SERIES_FLOAT32 = _circle_series(5)
+_SERIES_FLOAT64 = _circle_series(9)
 
 
 def _alternating(coefficients: tuple[float, ...], number: Float[Array, "*shape"]) -> Float[Array, "*shape"]:

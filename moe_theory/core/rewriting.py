@@ -159,7 +159,7 @@ def _is_place(shape: Sequence[int], axes: Sequence[int], places: Sequence[Any], 
     mask = jnp.ones((), bool)
     for axis, place in zip(axes, places, strict=True):
         place = jnp.clip(place, 0, shape[axis] - 1) if is_clipped else place
-        shape_of_axis = [1] * len(shape)
+        shape_of_axis = [1] * len(shape)  # broadcasts along all other axes
         shape_of_axis[axis] = shape[axis]
         mask = mask & (lax.broadcasted_iota(place.dtype, shape_of_axis, axis) == place)
     return mask

@@ -81,10 +81,10 @@ class Machine(NamedTuple):
 
 
 def run_records(
-    machine: Machine, state: Any, blocks: Blocks, num_rounds: Any, stride: Any, done: int = 0
+    machine: Machine, state: Any, blocks: Blocks, num_rounds: Any, stride: Any, num_before: int = 0
 ) -> tuple[Any, Any]:
-    """Run `num_rounds` rounds after round `done`, with a record after every `stride` rounds and after the last."""
-    rounds = _Rounds(machine, blocks, num_rounds, stride, done)
+    """Run `num_rounds` rounds after round `num_before`. Record after every `stride` rounds and after the last round."""
+    rounds = _Rounds(machine, blocks, num_rounds, stride, num_before)
     if isinstance(num_rounds, int):
         return _stack_records(rounds, state)
     return _write_records(rounds, state)
@@ -95,7 +95,7 @@ class _Rounds(NamedTuple):
     blocks: Blocks
     num_rounds: Any  # an int if strides and blocks are full, so that loops can be differentiated
     stride: Any  # rounds per record
-    done: int  # rounds before these
+    num_before: int  # rounds before these
 
     @property
     def num_records(self) -> Any:
@@ -125,13 +125,13 @@ class _Rounds(NamedTuple):
 
         def block(number: Any, carry: Any) -> Any:
             first = number * ahead
-            draws = self.machine.draw(self.done + record * self.stride + first + jnp.arange(ahead))
+            draws = self.machine.draw(self.num_before + record * self.stride + first + jnp.arange(ahead))
             return self.play(carry, draws, start=0, length=self.limited(ahead, rounds - first))
 
         return _repeat(-(-rounds // ahead), block, (state, self.machine.blank))
 
     def draw_block(self, number: Any) -> Any:
-        return self.machine.draw(self.done + number * self.blocks.ahead + jnp.arange(self.blocks.ahead))
+        return self.machine.draw(self.num_before + number * self.blocks.ahead + jnp.arange(self.blocks.ahead))
 
     def after_short_stride(self, draws: Any, number: Any, place: Any, state: Any) -> Any:
         """Return state and observed leaves after the rounds of record `place` in block `number`."""

@@ -272,7 +272,7 @@ def _all_metrics(truths: Numbers, signals: Numbers, num_samples: int, tasks: np.
     return Exact(forgetting, total_error / np.maximum(num_served, 1), error)
 
 
-@functools.partial(programs.jit, static_argnames="num_experts")
+@functools.partial(programs.jit, static_argnums=5)  # num_experts
 def _learn_routes(
     truths: Float[Array, "B N d"],
     units: Float[Array, "B N d"],
@@ -331,7 +331,8 @@ def _learn_routes(
     return errors
 
 
-def _directions(signals):
+def _directions(signals: np.ndarray) -> np.ndarray:
+    """Return the signals (..., N, d) with length 1. Raises: InvalidValueError for a signal of length 0."""
     lengths = np.linalg.norm(signals, axis=-1, keepdims=True)
     if not np.all(lengths > 0):
         task = np.argmin(lengths) % signals.shape[-2]  # `argmin` counts through all replicates
@@ -341,8 +342,8 @@ def _directions(signals):
     return signals / lengths
 
 
-def _projection_moments(num_features, num_samples):
-    """Return p/D, k1 and k2."""
+def _projection_moments(num_features: int, num_samples: int) -> tuple[float, float, float]:
+    """Return p/D, k1 and k2 of the projection S in the module's docstring."""
     dimension = num_features - 1
     rank = num_features - num_samples
     if rank == dimension:  # in one dimension the general form is 0/0
@@ -382,7 +383,7 @@ def _axial_moments(lengths, own_spread, num_features):
     """Return the coefficients of u u', u u u u and, up to the factor l, w u u, for each length."""
     d = num_features
 
-    def coefficients(j):
+    def coefficients(j):  # for counts j (J,), the seven coefficients (7, J)
         pair = (2 * j + d) * (2 * j + d + 2)
         second = (2 * j / (2 * j + d), 1 / (2 * j + d))
         fourth = (4 * j * (j - 1) / pair, 2 * j / pair, 1 / pair)

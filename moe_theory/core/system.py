@@ -86,7 +86,7 @@ def fields(*paths: str | Observe, **named: str | Observe) -> Observe:
                 columns |= path(state, info)._asdict()
         for name, path in named.items():
             columns[name] = operator.attrgetter(path)(sources) if isinstance(path, str) else path(state, info)
-        return _record(*columns)(**columns)
+        return _record(*columns)._make(columns.values())
 
     return observe
 
@@ -118,10 +118,10 @@ def simulate(
         debug: like `plain`, but every round asserts that numbers are finite and in their field's range, and that array
             indices are in bounds (`core/debug.py`).
     Returns: the final state, and the records stacked on a leading axis.
-    Raises: InvalidValueError for input that cannot be run, such as a key other than the state's, and with `debug` for a
-        failed assertion, naming its round and field. DeclarationError if the state has no `round` that `step` increases
-        by 1, has a type of less than a byte, or differs in form from `init`'s. Warns: RuntimeWarning inside a caller's
-        `jax.jit`, if the installed jaxlib has a fault that only compiler options avoid (`core/faults.py`).
+    Raises: InvalidValueError for input that cannot be run, such as a key other than the state's. With `debug` also for
+        a failed assertion, naming its round and field. DeclarationError if `step` does not increase the state's `round`
+        by 1, or if the state has a type of less than a byte, or another form than `init`'s. Warns: RuntimeWarning in a
+        caller's `jax.jit`, if the installed jaxlib has a fault that only compiler options avoid (`core/faults.py`).
 
     Examples:
         >>> import moe_theory as mt
@@ -173,8 +173,8 @@ def simulate_batch(
         reduce: a function such as `moments.over_replicates`, applied to each recorded leaf (..., B) inside the scan.
         state: a batch at one round to continue, from an earlier call with the same key and replicates.
         plain, debug: as for `simulate`.
-    Returns: the final states (..., B), and the records (records, ..., B) or the result of `reduce`. A large batch runs
-        in blocks, in which a replicate's last bits are the same for any B.
+    Returns: the final states (..., B), and the records (R, ..., B) or what `reduce` returns. In a large batch, which
+        runs in blocks, a replicate's last bits are the same for any B.
     Raises: the errors of `simulate`, and InvalidValueError if replicates differ in round or do not fit into memory.
 
     Examples:
@@ -193,17 +193,18 @@ def simulate_batch(
     root_key = typed_key(root_key)
     digest = lineage.digest_of(root_key, names)
     lineage.require_same(state, digest)
-    arguments = (state, params, num_rounds, record_every, observe, reduce, True)  # of `engine.run`, after the keys
+    settings = (params, num_rounds, record_every, observe, reduce, True)  # of a batch, after its keys and state
     platform = engine.platform_of(root_key, state, params)
     if debug:
         from moe_theory.core.debug import run as run_asserting
 
-        end_state, records = run_asserting(system, replicate_keys(root_key, names), *arguments)
+        end_state, records = run_asserting(system, replicate_keys(root_key, names), state, *settings)
     elif reduce is None and platform is not None:
         width = engine.width_for(shapes, platform, len(names))
-        end_state, records = engine.run_in_blocks(width, system, root_key, names, *arguments, plain)
+        settings = (*settings, plain)
+        end_state, records = engine.run_in_blocks(width, system, root_key, names, state=state, settings=settings)
     else:
-        end_state, records = engine.run(system, replicate_keys(root_key, names), *arguments, is_plain=plain)
+        end_state, records = engine.run(system, replicate_keys(root_key, names), state, *settings, is_plain=plain)
     lineage.remember(end_state, digest)
     return end_state, records
 

@@ -19,21 +19,12 @@ import numpy as np
 from jaxtyping import Int
 
 from moe_theory.core import engine, programs
+from moe_theory.core import system as systems
 from moe_theory.core.engine import BLOCK_WIDTH, width_for
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.machine import machine_memory
 from moe_theory.core.random import replicate_keys, root_key
-from moe_theory.core.system import (
-    Observe,
-    Params,
-    State,
-    System,
-    check_replicates,
-    check_run,
-    check_system,
-    observe_info,
-    recorded_rounds,
-)
+from moe_theory.core.system import Observe, Params, State, System, observe_info
 from moe_theory.runs.progress import Progress, quiet
 from moe_theory.runs.provenance import is_x64
 from moe_theory.runs.runner import Result, Runner, Task, programs_first
@@ -67,7 +58,7 @@ class Cell:
     @property
     def rounds(self) -> Int[np.ndarray, " R"]:
         """Recorded rounds. Raises: InvalidValueError for impossible `num_rounds` or `record_every`."""
-        rounds = recorded_rounds(self.num_rounds, self.record_every)
+        rounds = systems.recorded_rounds(self.num_rounds, self.record_every)
         if self.keep is None:
             return rounds
         return rounds[list(self.keep)]
@@ -126,7 +117,7 @@ def run_cells(
     batch = CellBatch(cells, num_replicates, first=first, seed=seed, width=width)
     with Runner(progress=progress) as runner:
         work = replicate_rounds(cells, num_replicates)
-        runner.add(batch, batch.tasks(), work=work, what=what or ", ".join(cell.name for cell in cells))
+        runner.add(batch, batch.tasks(), work=work, title=what or ", ".join(cell.name for cell in cells))
         while runner.is_busy:
             for result in runner.wait():
                 batch.take(result)
@@ -151,7 +142,7 @@ class CellBatch:
             raise InvalidValueError(
                 f"replicates={num_replicates} must be at least 1. Raise replicates.", argument="replicates"
             )
-        check_replicates([first, first + num_replicates - 1])
+        systems.check_replicates([first, first + num_replicates - 1])
         self._cells = {cell.name: cell for cell in cells}
         if len(self._cells) < len(cells):
             names = [cell.name for cell in cells]
@@ -241,9 +232,9 @@ def replicate_rounds(cells: Sequence[Cell], num_replicates: int) -> int:
 
 def width_of(cell: Cell, num_replicates: int, width: int | None = None) -> int:
     """Return the replicates per chunk, which are `width` or suit the state. Raises: the errors of `run_cells`."""
-    check_run(cell.num_rounds, cell.record_every)
+    systems.check_run(cell.num_rounds, cell.record_every)
     with cell.precision():
-        state = check_system(cell.system, cell.params, cell.num_rounds)
+        state = systems.check_system(cell.system, cell.params, cell.num_rounds)
     if width:
         return width
     # At least a block, so that small runs share a program. Otherwise the replicates rounded up to a power of two.

@@ -11,9 +11,12 @@ import tempfile
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from moe_theory.core.errors import OutputError, shortened
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
 
 SUFFIX = ".part"  # of unfinished files
 WAY_OUT = "make room or name another place"
@@ -82,7 +85,7 @@ def user_cache() -> Path:
     return Path(base).expanduser() / "moe_theory"
 
 
-def digest(data: Mapping[str, Any]) -> str:
+def digest(data: "Mapping[str, JsonValue]") -> str:
     return hashlib.sha256(canonical(data)).hexdigest()
 
 
@@ -102,11 +105,12 @@ def plain(value: Any) -> Any:
 
 
 def sealed(document: Mapping[str, Any]) -> str:
+    """Return a document as JSON text, with its digest as one more entry."""
     content = json.loads(json.dumps(document, allow_nan=False))  # as it will be read
     return json.dumps({**content, SEAL: digest(content)}, indent=2) + "\n"
 
 
-def unsealed(data: bytes) -> dict[str, Any]:
+def unsealed(data: bytes) -> "dict[str, JsonValue]":
     """Return a document without its digest. Raises: ValueError if it is not a document, or was changed."""
     from pydantic_core import from_json
 
@@ -119,7 +123,7 @@ def unsealed(data: bytes) -> dict[str, Any]:
     return document
 
 
-def canonical(data: Mapping[str, Any]) -> bytes:
+def canonical(data: "Mapping[str, JsonValue]") -> bytes:
     return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
 

@@ -43,7 +43,7 @@ class Modules:
         self._sources: dict[str, Code] = {}
         self._digests: dict[str, str] = {}
 
-    def reach(self, module: str) -> str:
+    def digest_with_imports(self, module: str) -> str:
         """Return the digest of all files that a module imports, directly or not."""
         if module not in self._digests:
             digests: dict[str, str] = {}

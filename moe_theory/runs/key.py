@@ -1,8 +1,8 @@
 """The key of a result, which is a digest of the values and code that decide it.
 
 The digest reads the pickles of values, the type, shape and bytes of arrays, and the names and versions of libraries.
-For a function or class it reads all files that its module imports (`runs.imports`), and outside this package also the
-globals that a function names.
+For a function or class it reads all files that its module imports (`runs.imports`). For a function outside this package
+it also reads the globals that the function names.
 """
 
 import copy
@@ -119,7 +119,7 @@ class Digests:
         if kind in (set, frozenset):
             return kind.__name__, sorted(self._digest(member) for member in value)
         if isinstance(value, types.ModuleType):
-            return "module", self._modules.reach(value.__name__)
+            return "module", self._modules.digest_with_imports(value.__name__)
         if kind is types.CodeType:
             counts = (value.co_argcount, value.co_posonlyargcount, value.co_kwonlyargcount, value.co_flags)
             names = (value.co_names, value.co_varnames, value.co_freevars, value.co_cellvars)
@@ -143,24 +143,25 @@ class Digests:
             raise InvalidValueError("an object() has no attributes to make a key of. Pass a number or a text.")
         return None
 
-    def _reach(self, module: str) -> str:
-        return self._modules.reach(module) if has_file(module) else ""
+    def _module_digest(self, module: str) -> str:
+        """Return the digest of a module and its imports, or "" for a notebook or script."""
+        return self._modules.digest_with_imports(module) if has_file(module) else ""
 
     def _function(self, function: types.FunctionType) -> tuple[Any, ...]:
-        home = str(function.__globals__.get("__name__"))
-        is_own = home.partition(".")[0] == PACKAGE
+        module = str(function.__globals__.get("__name__"))
+        is_own = module.partition(".")[0] == PACKAGE
         code: Any = function.__code__
         globals_named: list[Any] = []
-        if library_of(home):  # such as `jax.grad`, whose function is in the cells
+        if library_of(module):  # such as `jax.grad`, whose function is in the cells
             code = None
         elif not is_own:
-            globals_named = self._globals(code, function.__globals__, has_file(home))
-        elif _attribute(sys.modules.get(home), function.__qualname__) is function:
+            globals_named = self._globals(code, function.__globals__, has_file(module))
+        elif _attribute(sys.modules.get(module), function.__qualname__) is function:
             code = None  # no other function in the module has this name
         cells = [_content(cell) for cell in function.__closure__ or ()]
         attributes = {name: value for name, value in vars(function).items() if name not in DECLARATIVE}
         values = (globals_named, function.__defaults__, function.__kwdefaults__, cells, attributes)
-        return "function", function.__qualname__, code, self._reach(home), values
+        return "function", function.__qualname__, code, self._module_digest(module), values
 
     def _globals(self, code: types.CodeType, namespace: dict[str, Any], is_in_file: bool) -> list[Any]:
         values = [namespace[name] for name in code.co_names if name in namespace]
@@ -176,26 +177,26 @@ class Digests:
                 "`import`, or put the function into a file that you import."
             )
         imports = [step.argval for step in dis.get_instructions(code) if step.opname == "IMPORT_NAME"]
-        return values + [self._modules.reach(name) for name in imports]
+        return values + [self._modules.digest_with_imports(name) for name in imports]
 
     def _class(self, kind: type) -> tuple[Any, ...]:
-        home = kind.__module__
+        module = kind.__module__
         members = []
-        is_own = home.partition(".")[0] == PACKAGE and "<locals>" not in kind.__qualname__
-        if not is_own and not library_of(home):  # otherwise the module's digest covers the class
+        is_own = module.partition(".")[0] == PACKAGE and "<locals>" not in kind.__qualname__
+        if not is_own and not library_of(module):  # otherwise the module's digest covers the class
             for name, value in sorted(vars(kind).items()):
                 if name not in DECLARATIVE and not inspect.ismemberdescriptor(value):
                     members.append((name, value))
-        return "class", kind.__qualname__, self._reach(home), kind.__bases__, members
+        return "class", kind.__qualname__, self._module_digest(module), kind.__bases__, members
 
 
 def _library_name(value: Any) -> str:
-    home = getattr(value, "__module__", None)
-    if not isinstance(home, str) or not library_of(home):
+    module = getattr(value, "__module__", None)
+    if not isinstance(module, str) or not library_of(module):
         return ""
     for name in (getattr(value, "__qualname__", None), getattr(value, "__name__", None)):
-        if _attribute(sys.modules.get(home), str(name)) is value:
-            return f"{library_of(home)} {home} {name}"
+        if _attribute(sys.modules.get(module), str(name)) is value:
+            return f"{library_of(module)} {module} {name}"
     return ""
 
 

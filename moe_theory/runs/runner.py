@@ -30,7 +30,7 @@ class Result(NamedTuple):
 class _Queue(NamedTuple):
     rank: tuple[int, ...]
     job: Any
-    what: str  # name in the progress display
+    title: str  # name in the progress display
     tasks: Iterator[Task]  # those that are not yet submitted
 
 
@@ -74,7 +74,7 @@ class Runner:
         self._most_pending = TASKS_AHEAD * self.pool.num_workers
         self._queues: list[_Queue] = []  # sorted by rank
         self._pending: dict[Future[Any], tuple[_Queue, Task]] = {}
-        self._shown = ""  # name in the progress display
+        self._shown_title = ""  # name in the progress display
 
     def __enter__(self) -> "Runner":
         return self
@@ -86,10 +86,10 @@ class Runner:
     def is_busy(self) -> bool:
         return bool(self._queues or self._pending)
 
-    def add(self, job: Any, tasks: Iterator[Task], work: int, what: str, rank: tuple[int, ...] = ()) -> None:
+    def add(self, job: Any, tasks: Iterator[Task], work: int, title: str, rank: tuple[int, ...] = ()) -> None:
         """Add a job's tasks, which have together `work` replicate-rounds and are read when workers need them."""
         self.progress.add_work(work)
-        self._queues.append(_Queue(rank, job, what, tasks))
+        self._queues.append(_Queue(rank, job, title, tasks))
         self._queues.sort(key=lambda queue: queue.rank)
         self._submit()
 
@@ -117,13 +117,13 @@ class Runner:
     def stop(self) -> list[Result]:
         """Cancel waiting tasks, and return results that arrive soon."""
         self._queues.clear()
-        running = {future: sent for future, sent in self._pending.items() if not future.cancel()}
+        running = {future: queued for future, queued in self._pending.items() if not future.cancel()}
         self._pending.clear()
         with contextlib.suppress(KeyboardInterrupt):  # the user may not want to wait
             # We wait for threads, because they cannot be stopped and the process ends only after them.
             most_seconds = None if self.pool.are_threads else GRACE
             wait(running, most_seconds)
-        finished = {future: sent for future, sent in running.items() if future.done()}
+        finished = {future: queued for future, queued in running.items() if future.done()}
         return [Result(queue.job, task, future) for future, (queue, task) in finished.items()]
 
     def abandon(self) -> None:
@@ -144,9 +144,9 @@ class Runner:
             except BrokenExecutor as failure:
                 raise self._lost(failure) from None
         queue_of_oldest, _ = next(iter(self._pending.values()), (None, None))
-        if queue_of_oldest is not None and queue_of_oldest.what != self._shown:
-            self._shown = queue_of_oldest.what
-            self.progress.running(self._shown)
+        if queue_of_oldest is not None and queue_of_oldest.title != self._shown_title:
+            self._shown_title = queue_of_oldest.title
+            self.progress.running(self._shown_title)
 
     def _require_workers(self, future: Future[Any]) -> None:
         try:

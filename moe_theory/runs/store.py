@@ -143,8 +143,7 @@ def _digest(key: str, data: Any) -> bytes:
 
 def pack(arrays: Arrays) -> bytes:
     buffer = io.BytesIO()
-    named: dict[str, Any] = dict(arrays)
-    np.savez(buffer, **named)
+    np.savez(buffer, **arrays)  # pyright: ignore[reportArgumentType]
     return buffer.getvalue()
 
 

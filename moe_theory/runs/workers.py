@@ -27,12 +27,12 @@ class WorkerPool:
     are_threads: bool = False  # threads of this process share compiled programs and all objects
     close: Callable[[], None] = lambda: None  # releases the workers, unless others use them
 
-    def fingerprint(self, ask: Callable[[], dict[str, str]]) -> dict[str, str]:
-        """Return what `ask` returns on a worker. Raises: InvalidValueError if the worker has other code."""
-        local = ask()
+    def fingerprint(self, compute: Callable[[], dict[str, str]]) -> dict[str, str]:
+        """Return the fingerprint that `compute` finds on a worker. Raises: InvalidValueError for other code there."""
+        local = compute()
         if self.are_threads:
             return local
-        future = self.executor.submit(ask)
+        future = self.executor.submit(compute)
         remote = future.result()
         different = difference(remote, local, CODE)
         if different:

@@ -25,7 +25,7 @@ def dataset(sweep: Specification, cells: Sequence[tuple[Any, Arrays]], last: xr.
     """Return a sweep's cells like `Results.to_xarray`. Missing values are nan, with a count of 0.
 
     Args:
-        cells: for each cell, the places of its available data on the last axis, and arrays by observable.
+        cells: for each cell, a slice or the numbers that place its data on the last axis, and arrays by observable.
         last: the last axis, which counts statistics or replicates.
         is_full: whether no chunk is missing.
     """
@@ -34,10 +34,10 @@ def dataset(sweep: Specification, cells: Sequence[tuple[Any, Arrays]], last: xr.
     coordinates = {ROUND: xr.Variable(ROUND, rounds, {"long_name": "recorded round t, counted from 1"})}
     arrays: dict[str, np.ndarray] = {}
     for name, quantity in quantities.items():
-        available = [pieces[name] for _, pieces in cells if name in pieces]
-        shapes = {piece.shape[1:-1] for piece in available} or {(0,) * len(quantity.axes)}  # without round and last
+        cell_arrays = [arrays_by_name[name] for _, arrays_by_name in cells if name in arrays_by_name]
+        shapes = {array.shape[1:-1] for array in cell_arrays} or {(0,) * len(quantity.axes)}  # without round and last
         sizes = tuple(map(max, zip(*shapes, strict=True)))  # the largest of all cells, axis by axis
-        dtype = available[0].dtype if available else np.dtype(np.float64)
+        dtype = cell_arrays[0].dtype if cell_arrays else np.dtype(np.float64)
         has_gaps = not is_full or len(shapes) > 1
         if last.dims == (STATISTIC,) or (has_gaps and dtype.kind != "f"):  # integers have no nan
             dtype = np.dtype(np.float64)
@@ -47,10 +47,10 @@ def dataset(sweep: Specification, cells: Sequence[tuple[Any, Arrays]], last: xr.
             arrays[name][..., 0] = 0  # the statistic 0 is the count
         for dim, size in zip(quantity.axes, sizes, strict=True):
             coordinates[dim] = xr.Variable(dim, np.arange(size))
-    for index, (places, pieces) in enumerate(cells):
-        for name, piece in pieces.items():
-            own_axes = [slice(size) for size in piece.shape[:-1]]  # other cells may have longer axes
-            arrays[name][index][(*own_axes, places)] = piece
+    for index, (places, arrays_by_name) in enumerate(cells):
+        for name, array in arrays_by_name.items():
+            own_axes = [slice(size) for size in array.shape[:-1]]  # other cells may have longer axes
+            arrays[name][index][(*own_axes, places)] = array
     variables = {}
     for name, array in arrays.items():
         dims = [*(axis.name for axis in sweep.grid.axes), ROUND, *quantities[name].axes, *last.dims]

@@ -15,11 +15,12 @@ from moe_theory.sweep.systems import Sweepable
 from moe_theory.sweep.vocabulary import LARGEST_SIZE, READING, Value
 
 PADDED = "max_experts"  # name of the size that is by default the grid's largest number of experts
+Columns = Mapping[str, tuple[Value, ...]]  # values by name
 
 
 class GridAxis(NamedTuple):
     name: str
-    columns: Mapping[str, tuple[Value, ...]]  # one, or several of equal length that vary together
+    columns: Columns  # one, or several of equal length that vary together
 
     @property
     def num_values(self) -> int:
@@ -53,14 +54,14 @@ class Grid:
         return len(self.cells)
 
 
-def build_grid(axes: Sequence[GridAxis], fixed: Mapping[str, Any], system: Sweepable, precision: str) -> Grid:
+def build_grid(axes: Sequence[GridAxis], fixed: Mapping[str, Value], system: Sweepable, precision: str) -> Grid:
     """Return the grid of the axes, after the system has checked every cell.
 
     `fixed` has values by name, and also the reading, unless the reading is an axis.
     """
     columns = dict(itertools.chain.from_iterable(axis.columns.items() for axis in axes))
     params_by_reading = {name: reading.params()._asdict() for name, reading in system.readings.items()}
-    default_sizes = dict(system.default_dims)
+    default_sizes: dict[str, Value] = dict(system.default_dims)
     is_padded = PADDED in system.sizes and "num_experts" in system.parameters
     if is_padded and PADDED not in {*columns, *fixed}:
         if "num_experts" in columns:
@@ -86,12 +87,12 @@ def build_grid(axes: Sequence[GridAxis], fixed: Mapping[str, Any], system: Sweep
             key = tuple(sizes.items())
             try:
                 if key not in dims_by_sizes:
-                    dims_by_sizes[key] = system.dims(**sizes)
-                params = system.params(**{**params_by_reading[reading], **_selected(values, system.parameters)})
+                    dims_by_sizes[key] = system.make_dims(sizes)
+                params = system.make_params({**params_by_reading[reading], **values})
                 system.check(dims_by_sizes[key], params)
             except MoeTheoryError as error:
-                cell = ", ".join(f"{name}={text_of(value)}" for name, value in settings.items())
-                place = enclosed("in the cell ", cell, ": ")
+                setting = ", ".join(f"{name}={text_of(value)}" for name, value in settings.items())
+                place = enclosed("in the cell ", setting, ": ")
                 raise type(error)(f"{place}{error}", error.argument) from None
             # If no axis varies a choice, all cells share one mapping, because there may be a million cells.
             choices = {**fixed_choices, **varied_choices} if varied_choices else fixed_choices
@@ -99,5 +100,5 @@ def build_grid(axes: Sequence[GridAxis], fixed: Mapping[str, Any], system: Sweep
     return Grid(tuple(axes), tuple(cells))
 
 
-def _selected(values: Mapping[str, Any], names: Collection[str]) -> Mapping[str, Any]:
+def _selected(values: Mapping[str, Value], names: Collection[str]) -> Mapping[str, Value]:
     return {name: values[name] for name in names if name in values}

@@ -9,7 +9,7 @@ import hashlib
 import itertools
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import numpy as np
@@ -26,6 +26,7 @@ from moe_theory.runs.store import pack
 from moe_theory.sweep.grid import SweepCell
 from moe_theory.sweep.specification import Specification
 from moe_theory.sweep.systems import ClosedForm, sweepable
+from moe_theory.sweep.vocabulary import Value
 
 # Replicates per chunk on a device other than a CPU. Wide chunks save kernel launches, and caches do not matter.
 ACCELERATOR_WIDTH = 4096
@@ -33,11 +34,13 @@ MAX_CHUNKS = 1_000_000
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class CellTask:  # everything that decides a cell's numbers, and how its chunks run
+class CellTask:
+    """Everything that decides a cell's numbers, and how its chunks run."""
+
     system: str
-    dims: Mapping[str, Any]
+    dims: Mapping[str, Value]
     choices: Mapping[str, str]
-    params: Mapping[str, Any]
+    params: Mapping[str, Value]
     rounds: int
     record_every: int
     observables: tuple[str, ...]
@@ -89,7 +92,7 @@ class SweepPlan:
         self.sweep: Specification = sweep
         self.fingerprint: dict[str, str] = dict(fingerprint)
         self._widths: dict[Hashable, int] = {}  # replicates that fit a core's cache, by sizes and choices
-        width = self._task_of(sweep.grid.cells[0]).width
+        width = self._make_task(sweep.grid.cells[0]).width
         count = len(sweep.grid) * math.ceil(sweep.replicates / width)
         if count > MAX_CHUNKS:
             raise InvalidValueError(
@@ -98,7 +101,7 @@ class SweepPlan:
             )
         self.by_cell: list[list[PlannedChunk]] = []  # sorted by replicates
         for index, cell in enumerate(sweep.grid.cells):
-            task = self._task_of(cell)
+            task = self._make_task(cell)
             chunks = []
             for first in range(0, sweep.replicates, task.width):
                 num_kept = min(task.width, sweep.replicates - first)
@@ -106,7 +109,7 @@ class SweepPlan:
             self.by_cell.append(chunks)
         self.chunks: list[PlannedChunk] = list(itertools.chain.from_iterable(self.by_cell))
 
-    def _task_of(self, cell: SweepCell) -> CellTask:
+    def _make_task(self, cell: SweepCell) -> CellTask:
         sweep = self.sweep
         fitting_width = self._fitting_width(cell) if self.fingerprint["backend"] == "cpu" else ACCELERATOR_WIDTH
         width = sweep.chunk_width or fitting_width
@@ -139,8 +142,8 @@ _cached_digest = functools.cache(code_digest)
 
 def fingerprint(system: str, observables: Sequence[str] = ()) -> dict[str, str]:
     """Return everything besides a task that decides its numbers."""
-    users_functions = [function_at(name, "observables") for name in observables if is_place(name)]
-    return provenance.fingerprint(_cached_digest(sweepable(system).code, compute_chunk, *users_functions))
+    user_functions = [function_at(name, "observables") for name in observables if is_place(name)]
+    return provenance.fingerprint(_cached_digest(sweepable(system).code, compute_chunk, *user_functions))
 
 
 def compute(chunk: PlannedChunk) -> bytes:
@@ -155,13 +158,14 @@ def compute(chunk: PlannedChunk) -> bytes:
 
 
 def compute_chunk(task: CellTask, first: int) -> bytes:
+    """Return the packed arrays (R, ..., B), by observable, of the chunk whose first replicate is `first`."""
     end = first + task.width
-    kind = sweepable(task.system)
-    dims = kind.dims(**task.dims)
-    params = kind.params(**task.params)
+    described = sweepable(task.system)
+    dims = described.make_dims(task.dims)
+    params = described.make_params(task.params)
     with jax.enable_x64(task.precision == "float64"), compiled_once(task.program):
-        system = kind.system(dims, task.choices)
-        observe = kind.observe(task.observables)
+        system = described.system(dims, task.choices)
+        observe = described.observe(task.observables)
         cell = cells.Cell("sweep", system, params, task.rounds, record_every=task.record_every, observe=observe)
         batches = []
         for start in range(first, end, task.batch):  # a batch fits a core's cache
@@ -170,7 +174,7 @@ def compute_chunk(task: CellTask, first: int) -> bytes:
             _, records = cells.compute_chunk(chunk, task.seed)
             batches.append(records)
     arrays = {}
-    for name, quantity in kind.quantities(task.observables).items():
+    for name, quantity in described.quantities(task.observables).items():
         pieces = [batch[name] for batch in batches]  # arrays, or a closed form's inputs as trees
         joined = jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=-1), *pieces)
         if isinstance(quantity, ClosedForm):

@@ -133,7 +133,7 @@ class Results:
     @property
     def digest(self) -> str:
         """The SHA-256 of everything that decides the numbers."""
-        return digest({"specification": self.sweep.to_json(), "fingerprint": self.plan.fingerprint})
+        return digest({"specification": self.sweep.to_json(), "fingerprint": {**self.plan.fingerprint}})
 
     @property
     def statistics(self) -> tuple[str, ...]:
@@ -212,7 +212,7 @@ class Results:
         for chunk in self.plan.by_cell[place]:
             data = self.store.get(chunk.name)
             if data is None:  # missing or damaged
-                self._present[chunk.cell] = [other for other in self._present[chunk.cell] if other is not chunk]
+                self._present[chunk.cell] = [saved for saved in self._present[chunk.cell] if saved is not chunk]
                 if not self.partial:
                     raise self._incomplete(self.damaged.get(chunk.name, ""))
             else:

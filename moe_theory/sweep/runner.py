@@ -7,7 +7,9 @@ import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
+
+from pydantic import JsonValue
 
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.runs.files import prepare_folder, write_whole
@@ -128,7 +130,7 @@ def _save(results: Sequence[Result], store: Store, counts: ChunkCounts) -> None:
 
 
 class Manifest(NamedTuple):
-    specification: Mapping[str, Any]
+    specification: Mapping[str, JsonValue]  # of `Specification.to_json`
     fingerprint: Mapping[str, str]
 
 

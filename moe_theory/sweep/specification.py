@@ -13,12 +13,12 @@ from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, cast, get_type_hints
 
-from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, create_model
+from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, TypeAdapter
 
 from moe_theory.core.errors import DeclarationError, MoeTheoryError, shortened, unknown_name
-from moe_theory.sweep.grid import Grid, GridAxis, build_grid
+from moe_theory.sweep.grid import Columns, Grid, GridAxis, build_grid
 from moe_theory.sweep.systems import Quantity, sweepable
-from moe_theory.sweep.vocabulary import READING, Real, Table, Text, Whole, checked, distinct, plain, vocabulary_of
+from moe_theory.sweep.vocabulary import READING, Real, Table, Text, Whole, distinct, to_python, validated, vocabulary_of
 
 MOST_CELLS = 1_000_000
 MAX_RECORDS = 100_000  # recorded rounds
@@ -29,8 +29,8 @@ RESERVED = ("replicate", "round", "quantile", "statistic", "cell", "observable")
 TABLES = ("params", "dims", "choices")  # fields with fixed values by name
 
 Level = Annotated[Real, Field(ge=0, le=1)]
-Quantiles = Annotated[Sequence[Level], Field(max_length=100), BeforeValidator(plain), AfterValidator(distinct)]
-Names = Annotated[Sequence[Text], Field(min_length=1), BeforeValidator(plain), AfterValidator(distinct)]
+Quantiles = Annotated[Sequence[Level], Field(max_length=100), BeforeValidator(to_python), AfterValidator(distinct)]
+Names = Annotated[Sequence[Text], Field(min_length=1), BeforeValidator(to_python), AfterValidator(distinct)]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -59,15 +59,14 @@ class Specification:
     observables: Names | None = None  # including closed forms and FILE:NAME. By default the system's
     keep: Literal["statistics", "replicates"] = "statistics"
     quantiles: Quantiles = (0.1, 0.5, 0.9)  # quantiles over replicates
-    chunk_width: Annotated[Whole, Field(ge=1, le=2**20)] | None = (
-        None  # replicates per chunk, by default to suit the device
-    )
+    # Replicates per chunk, by default to suit the device.
+    chunk_width: Annotated[Whole, Field(ge=1, le=2**20)] | None = None
     seed: Annotated[Whole, Field(ge=0, le=2**32 - 1)] = 0
     precision: Literal["float32", "float64"] = "float32"
 
     def __post_init__(self) -> None:
-        for name, value in checked(_FIELDS, dict(vars(self))):
-            object.__setattr__(self, name, value)  # the dataclass is frozen
+        for name, adapter in _ADAPTERS.items():
+            object.__setattr__(self, name, validated(adapter, getattr(self, name), name))  # the dataclass is frozen
         for name, value in self._completed().items():
             object.__setattr__(self, name, value)
         _ = self.grid  # refuses impossible cells, and is cached
@@ -120,11 +119,10 @@ class Specification:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Return the specification of `to_json`. Raises: MoeTheoryError for other data."""
-        tables: dict[str, dict[str, Any]] = {}
         try:
-            for table, field in (("axes", "values"), ("zips", "columns")):
-                tables[table] = {axis["name"]: axis[field] for axis in data[table]}
-            return cls._from_entries({**data, **tables})
+            axes = {axis["name"]: axis["values"] for axis in data["axes"]}
+            zips = {axis["name"]: axis["columns"] for axis in data["zips"]}
+            return cls._from_entries({**data, "axes": axes, "zips": zips})
         except (LookupError, TypeError):
             raise DeclarationError(f"the specification {shortened(data)} is damaged. Run the sweep again.") from None
 
@@ -138,7 +136,8 @@ class Specification:
                 raise DeclarationError(f"{name} is missing, but every specification needs it. Add {name} = ...", name)
         return cls(**entries)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, JsonValue]:
+        """Return the fields that are not None, by name. Axes and zips become lists, which keep their order."""
         values = {name: getattr(self, name) for name in self.__dataclass_fields__}
         data = {name: value for name, value in values.items() if value is not None}
         data["axes"] = [{"name": name, "values": list(values)} for name, values in self.axes.items()]
@@ -158,7 +157,7 @@ class Specification:
     def _completed(self) -> dict[str, Any]:
         """Return the fields that depend on the system, as plain data, with defaults. Raises: MoeTheoryError."""
         vocabulary = vocabulary_of(self.system)
-        kind = vocabulary.system
+        described = vocabulary.system
         fields: dict[str, Any] = {}
         for table in TABLES:
             values = getattr(self, table)
@@ -180,7 +179,7 @@ class Specification:
             rows: list[Any] = list(zip(*axis.columns.values(), strict=True))
             if len(axis.columns) == 1:
                 rows = [value for (value,) in rows]  # an error shows a value rather than a tuple
-            checked(_DISTINCT, rows, axis.name)
+            validated(_DISTINCT, rows, axis.name)
         num_cells = math.prod(axis.num_values for axis in axes)
         if num_cells > MOST_CELLS:
             raise DeclarationError(f"the axes span {shortened(num_cells)} cells, more than {MOST_CELLS}. Shorten axes.")
@@ -195,14 +194,14 @@ class Specification:
                 "record_every",
             )
         fields["record_every"] = stride
-        fields["observables"] = tuple(self.observables or kind.default_observables)
-        for name, quantity in kind.quantities(fields["observables"]).items():
+        fields["observables"] = tuple(self.observables or described.default_observables or described.observables)
+        for name, quantity in described.quantities(fields["observables"]).items():
             if name in {*self._labels, *self.zips}:
                 raise DeclarationError(f"{quantity.name} is a name that the results already use. Rename it.")
         if self.reading is not None:
             fields[READING] = vocabulary.fixed_value(READING, READING, self.reading)
         elif READING not in num_settings:
-            fields[READING] = kind.default_reading
+            fields[READING] = described.default_reading
         return fields
 
     @property
@@ -212,15 +211,15 @@ class Specification:
         dims = itertools.chain.from_iterable(observable.axes for observable in vocabulary.system.observables.values())
         return {*vocabulary.columns, *RESERVED, *dims}
 
-    def _check_zip(self, name: str, columns: Mapping[str, Sequence[Any]]) -> None:
-        kind = vocabulary_of(self.system).system
-        closed_forms = {form.name for form in kind.closed_forms}
+    def _check_zip(self, name: str, columns: Columns) -> None:
+        described = vocabulary_of(self.system).system
+        closed_forms = {form.name for form in described.closed_forms}
         if not (name.isidentifier() and name.isascii() and len(name) <= LONGEST_NAME):
             raise DeclarationError(
                 f"the zip {shortened(name)} labels an axis of the results. Its name must be a letter and up to 49 "
                 "letters, digits and underscores."
             )
-        if name in {*self._labels, *kind.observables, *closed_forms}:
+        if name in {*self._labels, *described.observables, *closed_forms}:
             raise DeclarationError(f"the zip {name} has a name that the results already use. Rename it.")
         lengths = [f"{member} has {len(values)} values" for member, values in columns.items()]
         if len(set(map(len, columns.values()))) != 1:
@@ -230,7 +229,7 @@ class Specification:
             )
 
 
-def _axes(axes: Mapping[str, Any], zips: Mapping[str, Mapping[str, Any]]) -> list[GridAxis]:
+def _axes(axes: Columns, zips: Mapping[str, Columns]) -> list[GridAxis]:
     plain_axes = [GridAxis(name, {name: values}) for name, values in axes.items()]
     zipped_axes = [GridAxis(name, columns) for name, columns in zips.items()]
     return plain_axes + zipped_axes
@@ -242,5 +241,4 @@ def example() -> str:
 
 _DISTINCT = TypeAdapter(Annotated[Any, AfterValidator(distinct)])
 _HINTS = get_type_hints(Specification, include_extras=True)
-_KINDS: dict[str, Any] = {name: (kind, ...) for name, kind in _HINTS.items()}  # for Pydantic, ... means required
-_FIELDS = TypeAdapter(create_model("Fields", **_KINDS))  # checks one field after the other
+_ADAPTERS: dict[str, TypeAdapter] = {name: TypeAdapter(hint) for name, hint in _HINTS.items()}  # by field

@@ -74,15 +74,11 @@ class Sweepable:
     default_observables: tuple[str, ...] = ()  # observables of a sweep that names none, by default all
     closed_forms: tuple[ClosedForm, ...] = ()
     # Default sizes. By default `max_experts` is the largest num_experts of the grid.
-    default_dims: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    # Static choices, such as a policy, by name. The first is the default.
+    default_dims: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    # Options for every static part, such as a policy, by the part's name and their own. The first is the default.
     choices: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
     # (dims, params). Raises InvalidValueError.
     check: Callable[[Any, Any], Any] = lambda dims, params: constraints.check(params, dims)
-
-    def __post_init__(self) -> None:
-        if not self.default_observables:
-            object.__setattr__(self, "default_observables", tuple(self.observables))  # the dataclass is frozen
 
     @functools.cached_property
     def code(self) -> str:
@@ -96,7 +92,8 @@ class Sweepable:
         return next(iter(self.readings))
 
     @property
-    def params(self) -> type:
+    def params(self) -> Any:
+        """The class of the system's Params, a NamedTuple."""
         return type(self.readings[self.default_reading].defaults)
 
     @property
@@ -107,14 +104,22 @@ class Sweepable:
     def sizes(self) -> tuple[str, ...]:
         return tuple(field.name for field in dataclasses.fields(self.dims))
 
+    def make_dims(self, sizes: Mapping[str, float | str]) -> Any:
+        """Return the system's static sizes, from values by name. Raises: MoeTheoryError for impossible sizes."""
+        return self.dims(**sizes)
+
+    def make_params(self, values: Mapping[str, float | str]) -> Any:
+        """Return the system's Params, from values by name. Other names are ignored."""
+        return self.params._make(values[name] for name in self.parameters)
+
     def system(self, dims: Any, choices: Mapping[str, str]) -> System:
         """Return the system with these sizes and choices. Raises: UnknownNameError."""
         parts = []
-        for kind, by_name in self.choices.items():
-            name = choices.get(kind, next(iter(by_name)))
-            if name not in by_name:
-                raise unknown_name(kind, name, by_name)
-            parts.append((kind, by_name[name]))
+        for part_name, options in self.choices.items():
+            name = choices.get(part_name, next(iter(options)))
+            if name not in options:
+                raise unknown_name(part_name, name, options)
+            parts.append((part_name, options[name]))
         return _build_once(self.build, dims, tuple(parts))
 
     def quantities(self, names: Sequence[str]) -> dict[str, Quantity]:

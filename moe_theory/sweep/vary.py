@@ -53,7 +53,7 @@ def vary(
         >>> float(data.generalization_error.sel(num_experts=1).mean("replicate")[-1]) > 0
         True
     """
-    values = {name: _values(name, column, params) for name, column in axes.items()}
+    values = {name: _axis_values(name, column, params) for name, column in axes.items()}
     count = len(check_replicates(replicates))
     cells = []
     for index, combination in enumerate(itertools.product(*values.values())):
@@ -65,7 +65,7 @@ def vary(
 
 
 def _dataset(runs: Sequence[Run], values: Mapping[str, Sequence[Any]], params_type: type) -> xr.Dataset:
-    arrays_by_run = [_arrays(run.records) for run in runs]
+    arrays_by_run = [_named_arrays(run.records) for run in runs]
     comments = {field.name: field.comment for field in fields_of(type(runs[0].records))}
     variables = {}
     for name, first in arrays_by_run[0].items():
@@ -79,7 +79,7 @@ def _dataset(runs: Sequence[Run], values: Mapping[str, Sequence[Any]], params_ty
     return xr.Dataset(variables, {**coordinates, ROUND: runs[0].rounds, REPLICATE: replicates})
 
 
-def _values(name: str, column: Sequence[Any], params: Params) -> list[Any]:
+def _axis_values(name: str, column: Sequence[Any], params: Params) -> list[Any]:
     """Return an axis's values. Raises: UnknownNameError, or InvalidValueError if two would be equal in a run."""
     fields = getattr(type(params), "_fields", ())
     if name not in fields:
@@ -97,7 +97,7 @@ def _values(name: str, column: Sequence[Any], params: Params) -> list[Any]:
     return array.tolist()
 
 
-def _arrays(records: PyTree) -> dict[str, Shaped[np.ndarray, "R ... B"]]:
+def _named_arrays(records: PyTree) -> dict[str, Shaped[np.ndarray, "R ... B"]]:
     arrays = {}
     for path, leaf in jax.tree_util.tree_flatten_with_path(records)[0]:
         name = jax.tree_util.keystr(path, simple=True, separator="_") or "value"

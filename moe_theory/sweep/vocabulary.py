@@ -21,10 +21,10 @@ Value = bool | int | float | str
 _T = TypeVar("_T")
 
 
-def checked(kind: TypeAdapter[_T], value: Any, name: str = "") -> _T:
-    """Return the value of the entry `name` as `kind` converts it. Raises: MoeTheoryError with one line."""
+def validated(adapter: TypeAdapter[_T], value: Any, name: str = "") -> _T:
+    """Return the value of the entry `name` as `adapter` converts it. Raises: MoeTheoryError with one line."""
     try:
-        return kind.validate_python(value)
+        return adapter.validate_python(value)
     except ValidationError as failure:
         problem = failure.errors(include_url=False)[0]
         error = problem.get("ctx", {}).get("error")  # the exception that a validator raised, if any
@@ -48,7 +48,7 @@ def one_of(kind: str, names: Iterable[str]) -> AfterValidator:
     return AfterValidator(check)
 
 
-def plain(value: Any) -> Any:
+def to_python(value: Any) -> Any:
     """Return ranges, tuples and arrays as lists or numbers of Python, and other values unchanged."""
     if isinstance(value, range):
         value = value[: MOST_VALUES + 1]  # a longer list is refused too, but could take all memory
@@ -73,10 +73,10 @@ def _whole(value: float) -> int:
 
 
 Text = Annotated[str, Strict()]
-Whole = Annotated[int, Strict(), BeforeValidator(plain)]
+Whole = Annotated[int, Strict(), BeforeValidator(to_python)]
 _without_sign_of_zero = AfterValidator(lambda value: value + 0.0)  # the sum turns -0.0 into 0.0
-Real = Annotated[float, Strict(), Field(allow_inf_nan=False), BeforeValidator(plain), _without_sign_of_zero]
-Boolean = Annotated[bool, Strict(), BeforeValidator(plain)]
+Real = Annotated[float, Strict(), Field(allow_inf_nan=False), BeforeValidator(to_python), _without_sign_of_zero]
+Boolean = Annotated[bool, Strict(), BeforeValidator(to_python)]
 Table = dict[Text, Any]
 
 
@@ -114,7 +114,7 @@ class Vocabulary(NamedTuple):
     def column(self, name: str, values: Any) -> tuple[Value, ...]:
         """Return the values of `name` on an axis. Raises: MoeTheoryError."""
         self.table_of(name)  # refuses unknown names
-        return checked(self.columns[name], values, name)
+        return validated(self.columns[name], values, name)
 
     def fixed_value(self, table: str, name: str, value: Any) -> Value:
         """Return the value of `name` in a table. Raises: MoeTheoryError."""
@@ -122,39 +122,39 @@ class Vocabulary(NamedTuple):
         if table != right_table:
             place = "the top level" if right_table == READING else f"the table {right_table}"
             raise DeclarationError(f"{name} does not belong in {table}. Move it to {place}.", name)
-        return checked(self.fixed[table][name], value, name)
+        return validated(self.fixed[table][name], value, name)
 
 
 @functools.cache
 def vocabulary_of(system: str) -> Vocabulary:
     """Return the vocabulary of a system. Raises: UnknownNameError if the system is not registered."""
-    kind = sweepable(system)
-    hints = get_type_hints(kind.dims)
-    defaults = kind.readings[kind.default_reading].defaults._asdict()
+    described = sweepable(system)
+    hints = get_type_hints(described.dims)
+    defaults = described.readings[described.default_reading].defaults._asdict()
     size = Annotated[Whole, Field(ge=0, le=LARGEST_SIZE)]
     types: dict[str, dict[str, Any]] = {
         "params": {name: _parameter_type(default) for name, default in defaults.items()},
-        "dims": {name: Text if hints[name] is str else size for name in kind.sizes},
-        "choices": {name: Annotated[Text, one_of(name, names)] for name, names in kind.choices.items()},
-        READING: {READING: Annotated[Text, one_of(READING, kind.readings)]},
+        "dims": {name: Text if hints[name] is str else size for name in described.sizes},
+        "choices": {name: Annotated[Text, one_of(name, names)] for name, names in described.choices.items()},
+        READING: {READING: Annotated[Text, one_of(READING, described.readings)]},
     }
     fixed = {}
     for table, types_by_name in types.items():
-        fixed[table] = {name: TypeAdapter(value) for name, value in types_by_name.items()}
+        fixed[table] = {name: TypeAdapter(value_type) for name, value_type in types_by_name.items()}
     columns = {}
-    for name, value in {**types["params"], **types["dims"], **types["choices"], **types[READING]}.items():
-        is_whole = name in kind.sizes or type(defaults.get(name)) is int  # not bool, which is a subclass
+    for name, value_type in {**types["params"], **types["dims"], **types["choices"], **types[READING]}.items():
+        is_whole = name in described.sizes or type(defaults.get(name)) is int  # not bool, which is a subclass
         expand = functools.partial(_expanded_column, is_whole)
         length = Field(min_length=1, max_length=MOST_VALUES)
-        column: Any = Annotated[list[value], Strict(), length, BeforeValidator(expand), AfterValidator(tuple)]
+        column: Any = Annotated[list[value_type], Strict(), length, BeforeValidator(expand), AfterValidator(tuple)]
         columns[name] = TypeAdapter(column)
-    return Vocabulary(kind, fixed, columns)
+    return Vocabulary(described, fixed, columns)
 
 
 def _expanded_column(is_whole: bool, values: Any) -> Any:
     """Return a list of values, for a table with the values of its `Spacing`."""
     if not isinstance(values, Mapping):
-        return plain(values)
+        return to_python(values)
     numbers = Spacing.model_validate(values).values()
     if is_whole and all(map(math.isfinite, numbers)):
         return list(dict.fromkeys(map(round, numbers)))  # without repetitions

@@ -13,7 +13,7 @@ import pytest
 
 from moe_theory import merging
 from moe_theory.continual import Pool, theory
-from moe_theory.core.constraints import AtMost, OneOf, Whole, Within, axes_of, hints_of, stated
+from moe_theory.core.constraints import AtMost, OneOf, Whole, Within, axes_of, constraints_of, hints_of
 from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.papers import all_papers
 
@@ -83,7 +83,7 @@ def arguments(path: str) -> dict[str, Any]:
         elif parameter.default is not parameter.empty and parameter.default is not None:
             values[name] = parameter.default
         else:
-            values[name] = middle(stated(function)[name][0])
+            values[name] = middle(constraints_of(function)[name][0])
     return values | OF_FORM.get(path, {})
 
 
@@ -116,7 +116,7 @@ def places(path: str) -> list[tuple[str, Any, str]]:
     found = []
     for name, hint in hints_of(FORMS[path]).items():
         is_tuple = isinstance(hint, type) and issubclass(hint, tuple)
-        fields = stated(hint) if is_tuple and name != "return" else {name: stated(FORMS[path])[name]}
+        fields = constraints_of(hint) if is_tuple and name != "return" else {name: constraints_of(FORMS[path])[name]}
         for field, constraints in fields.items():
             found += [(field, each, name) for each in constraints if isinstance(each, Within | Whole)]
     return found
@@ -152,7 +152,9 @@ def test_every_argument_has_a_domain():
             hint = hints_of(form)[name]
             is_tuple = isinstance(hint, type) and issubclass(hint, tuple)
             is_function = get_origin(hint) is collections.abc.Callable
-            without += [] if stated(form)[name] or is_tuple or is_function or hint is str else [f"{path}: {name}"]
+            without += (
+                [] if constraints_of(form)[name] or is_tuple or is_function or hint is str else [f"{path}: {name}"]
+            )
     assert not without
 
 
@@ -189,18 +191,18 @@ def test_what_is_no_number_is_refused():
 def test_what_is_no_choice_or_above_another_argument_is_refused():
     for path, form in FORMS.items():
         values = arguments(path)
-        for name, constraints in stated(form).items():
+        for name, constraints in constraints_of(form).items():
             for constraint in constraints:
                 if isinstance(constraint, OneOf):
                     refused(path, values | {name: "neither"}, name)
                 if isinstance(constraint, AtMost):
-                    refused(path, values | {name: values[constraint.other] + 1}, name)
+                    refused(path, values | {name: values[constraint.upper] + 1}, name)
 
 
 def test_lists_are_as_arrays():
     for path, form in FORMS.items():
         values, lists = arguments(path), {}
-        for name, constraints in stated(form).items():
+        for name, constraints in constraints_of(form).items():
             if constraints and np.ndim(values[name]):
                 lists[name] = np.asarray(values[name]).tolist()
             elif constraints and name != "form" and axes_of(hints_of(form)[name]) != []:

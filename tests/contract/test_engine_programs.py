@@ -18,6 +18,7 @@ import moe_theory as mt
 from moe_theory import continual, edge
 from moe_theory.core import engine, threefry
 from moe_theory.core.random import replicate_keys
+from moe_theory.core.rounds import planned
 from moe_theory.core.system import observe_info
 
 from ..core.trees import assert_close
@@ -240,7 +241,7 @@ def test_a_paper_s_program_is_the_one_that_was_meant(name: str) -> None:
     """
     system, params, most = PAPERS[name]
     keys = replicate_keys(ROOT, jnp.arange(64))
-    arguments = (system, keys, None, params, *engine.planned(160, 16), observe_info, None, True)
+    arguments = (system, keys, None, params, *planned(160, 16), observe_info, None, True)
     assert engine.platform_of(*arguments[1:4]) == "cpu"
     compiled = engine.program("cpu").lower(*arguments).compile(TEXT_ALONE)
     program = computations(compiled.as_text())
@@ -265,7 +266,15 @@ def test_draws_that_a_step_leaves_out_are_not_kept() -> None:
     memory, as drawing needs that of one block of rounds.
     """
     system = system_of(lambda key, state, params: (state.x + jax.random.normal(key, (1, DRAWN))[0][:3], ()))
-    arguments = (system, replicate_keys(ROOT, jnp.arange(64)), None, 1.5, *engine.planned(16, 16), observe_info, None)
+    arguments = (
+        system,
+        replicate_keys(ROOT, jnp.arange(64)),
+        None,
+        1.5,
+        *planned(16, 16),
+        observe_info,
+        None,
+    )
     memory = engine.program("cpu").lower(*arguments, True).compile(TEXT_ALONE).memory_analysis()
     assert memory.temp_size_in_bytes < 1.5 * np.dtype(np.float32).itemsize * 16 * DRAWN * 64
 

@@ -112,7 +112,7 @@ def test_large_records_have_no_spare_room(num_rounds, record_every, monkeypatch)
     """Would catch a few large records of a small state that take the memory of 16, and one of them that is lost."""
     held = []
     monkeypatch.setattr(
-        engine, "without_room", lambda records, *how: held.append(records) or without_room(records, *how)
+        engine.rounds, "without_room", lambda records, *how: held.append(records) or without_room(records, *how)
     )
 
     def watched(key, state, params):
