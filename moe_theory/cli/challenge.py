@@ -61,7 +61,16 @@ def challenge(
     if module is not None:
         load_claims(module)
     keep_programs()
-    options = {"reading": reading, "seed": seed, "error": error, "module": module and str(module)}
+    module_path = module and str(module)
     with terminal_progress(open_console(), is_timed=False) as progress:
-        searches = search_each(patterns, seconds, **options, folder=out, progress=progress)
+        searches = search_each(
+            patterns,
+            seconds,
+            reading=reading,
+            seed=seed,
+            error=error,
+            module=module_path,
+            folder=out,
+            progress=progress,
+        )
     show_document(searches_document(searches))

@@ -74,7 +74,8 @@ def population(dims: Dims, data: str) -> np.ndarray:
     """Return the inputs (P, d) of "teacher" or "digits", the same for all replicates."""
     if data == DIGITS:
         return _digits()[0]
-    return _points_on_sphere(dims.num_features)
+    normals = np.random.default_rng(0).standard_normal((POPULATION_SIZE, dims.num_features))
+    return normals / np.linalg.norm(normals, axis=1, keepdims=True)  # on the sphere
 
 
 def draw_teacher(key: Key[Array, ""], dims: Dims) -> ClassifierWeights:
@@ -113,11 +114,6 @@ def true_risk(
     noise = jnp.asarray(label_noise, dtype)
     losses = (1 - noise) * model.ramp_loss(labels, outputs) + noise * model.ramp_loss(-labels, outputs)
     return jnp.mean(losses)
-
-
-def _points_on_sphere(num_features: int) -> np.ndarray:
-    normals = np.random.default_rng(0).standard_normal((POPULATION_SIZE, num_features))
-    return normals / np.linalg.norm(normals, axis=1, keepdims=True)
 
 
 def _digits() -> tuple[np.ndarray, np.ndarray]:

@@ -204,7 +204,10 @@ def _tanbr(dims: Dims, uncertainty: str) -> Policy:
         learner = _update(
             form, dims, params, memory.learner, arm=arm, point=pick.weights, mix=mix, feedback=feedback, norm=norm
         )
-        leaves, arms = _split_leaf(key, memory, leaf, arm=arm, is_leaf=is_leaf, time=time, params=params)
+        leaves, split = tree.split_leaf(key, memory.tree, leaf, jnp.asarray(time, jnp.int32), params)
+        arms = memory.arms.at[leaf].set(jnp.where(split.happened, -1, arm))
+        unchanged = (memory.tree, memory.arms)  # if no leaf was pulled
+        leaves, arms = jax.tree.map(lambda new, old: jnp.where(is_leaf, new, old), (leaves, arms), unchanged)
         return TanbrMemory(learner, leaves, arms, judged)
 
     return Policy(begin, choose, learn)
@@ -234,21 +237,6 @@ def _nucb(dims: Dims, uncertainty: str) -> Policy:
         return _update(form, dims, params, memory, arm=new_arm, point=pick.weights, mix=mix, feedback=feedback)
 
     return Policy(begin, choose, learn)
-
-
-def _split_leaf(
-    key: PRNGKey,
-    memory: TanbrMemory,
-    leaf: Int[Array, ""],
-    arm: Int[Array, ""],
-    is_leaf: Bool[Array, ""],
-    time: Slot,
-    params: Params,
-) -> tuple[Tree, Int[Array, " C"]]:
-    """Return the tree and the leaves' arms after a pull of a leaf, or unchanged if no leaf was pulled."""
-    leaves, split = tree.split_leaf(key, memory.tree, leaf, jnp.asarray(time, jnp.int32), params)
-    arms = memory.arms.at[leaf].set(jnp.where(split.happened, -1, arm))
-    return jax.tree.map(lambda new, old: jnp.where(is_leaf, new, old), (leaves, arms), (memory.tree, memory.arms))
 
 
 def _random_weights(key: PRNGKey, dims: Dims, params: Params) -> Float[Array, "n K"]:
