@@ -239,7 +239,8 @@ class _Shared:  # what the runs of a plan share
     def run(self, cell: str, replicate: int, params: Params) -> PyTree:
         num_rounds = self.plan.preset.num_rounds
         store = self.plan.store
-        store_key = _key(self.common_key, cell, replicate, params)
+        key_data = {**self.common_key, "cell": cell, "replicate": replicate, "params": params._asdict()}
+        store_key = digest(plain(key_data))
         checkpoint = load(self.plan, store_key)
         rounds_done = 0
         pieces = []
@@ -319,10 +320,6 @@ def _common_key(plan: Plan) -> dict[str, object]:
 def _code_digest(paper: Any, network: Network) -> str:
     keys_and_pool = (root_key, replicate_keys, step_key, pool_of, on_device)
     return code_digest(paper.system, paper.begin, paper.Info, network, keys_and_pool, engine.run, observe_info)
-
-
-def _key(common: Mapping[str, object], cell: str, replicate: int, params: Params) -> str:
-    return digest(plain({**common, "cell": cell, "replicate": replicate, "params": params._asdict()}))
 
 
 def paper_of(preset: Preset) -> Any:

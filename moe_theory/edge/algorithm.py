@@ -443,8 +443,7 @@ def _with_arrays(arrival: Arrival, dtype: Any) -> Arrival:
     leaves = {}
     for name, values in arrival._asdict().items():
         if values is not None:
-            is_whole = name in ("task", "transfer_delay")
-            leaves[name] = jnp.asarray(values, jnp.int32 if is_whole else dtype)
+            leaves[name] = jnp.asarray(values, jnp.int32 if name in ("task", "transfer_delay") else dtype)
     return Arrival(**leaves)
 
 

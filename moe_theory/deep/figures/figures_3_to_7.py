@@ -144,7 +144,12 @@ def figure(
         words = " and ".join(SYMBOLS[metric].split(" $")[0] for metric in metrics).capitalize()
         table_words = ""
         if printed_table is not None:
-            table_words = _about_table(printed_table.where, letter_of_table(data), small.dims.num_classes)
+            num_classes = small.dims.num_classes
+            table_words = (
+                f"({letter_of_table(data)}) The accuracies A_t averaged over rounds (dot, with the band) beside "
+                f"{printed_table.where} (diamond), of other data; a guess is right with probability 1/2 where experts "
+                f"tell one class from the rest, and 1/{num_classes} = {1 / num_classes:.3f} where they tell all apart. "
+            )
         return {"words": words, "about": table_words, "described": describe(small)}
 
     return plot.FigureSpec(
@@ -161,14 +166,6 @@ def figure(
         summary=summary,
         replicates=replicates,
         claims=tuple(f"deep.{source}.*" for source in (name, table) if source),
-    )
-
-
-def _about_table(where: str, letter: str, num_classes: int) -> str:
-    return (
-        f"({letter}) The accuracies A_t averaged over rounds (dot, with the band) beside {where} "
-        f"(diamond), of other data; a guess is right with probability 1/2 where experts tell one class from the "
-        f"rest, and 1/{num_classes} = {1 / num_classes:.3f} where they tell all apart. "
     )
 
 
