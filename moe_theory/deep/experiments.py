@@ -76,7 +76,7 @@ def figure_of(preset: Preset) -> tuple[Any, ...]:
     return preset.paper, preset.where, preset.experts, preset.scales
 
 
-def run_preset(preset: Preset, settings: Mapping[str, Mapping[str, Any]], setup: Setup) -> Mapping[str, Run]:
+def run_preset(preset: Preset, settings: Mapping[str, Mapping[str, float]], setup: Setup) -> Mapping[str, Run]:
     """Run a preset for a figure. The default number of rounds is the preset's."""
     length = setup.rounds or preset.num_rounds
     if length > preset.num_rounds:

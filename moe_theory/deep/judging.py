@@ -66,7 +66,7 @@ def plan(
     classes: Sequence[int] | None = None,
     test_images: int | None = None,
     reading: str | ReadingLike = "balanced",
-    settings: Mapping[str, Any] | None = None,
+    settings: Mapping[str, float | str] | None = None,
     replicates: int | None = None,
     seed: int = 0,
     folder: Path | str | None = None,

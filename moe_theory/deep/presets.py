@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -30,9 +30,9 @@ class Preset:
     classes: tuple[int, ...]
     experts: tuple[int, ...]  # the numbers M to compare
     dims: Dims
-    choices: Mapping[str, Any]  # parameters that differ from a reading's
+    choices: Mapping[str, float]  # parameters that differ from a reading's
     scales: tuple[float, ...] = ()  # scales of the gate's input, if cells differ in it
-    others: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)  # changes to the first cell
+    others: Mapping[str, Mapping[str, float]] = dataclasses.field(default_factory=dict)  # changes to the first cell
     test_images: int | None = None  # number of evenly spread test images for evaluation, or None for all
 
     def __hash__(self) -> int:
@@ -50,7 +50,7 @@ class Preset:
             return 32
         return 12
 
-    def cells(self) -> dict[str, dict[str, Any]]:
+    def cells(self) -> dict[str, dict[str, float]]:
         """Return parameters by cell: experts with and without termination for each gate scale, or servers by policy."""
         fixed = {**self.choices, "num_rounds": self.num_rounds}
         cells = {}

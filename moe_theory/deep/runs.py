@@ -71,7 +71,9 @@ class Plan:
     seed: int = 0
     every: int = EVERY  # rounds between checkpoints
     folder: Path | None = None  # folder of the store, or None to store nothing
-    settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # values or texts, which override the preset
+    settings: Mapping[str, float | str] = dataclasses.field(
+        default_factory=dict
+    )  # values or texts, which override the preset
 
     def __post_init__(self) -> None:
         require(Count, replicates=self.replicates, every=self.every)

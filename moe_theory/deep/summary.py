@@ -92,7 +92,7 @@ def has_router(preset: Preset, params: Params) -> bool:
 def baseline_of(preset: Preset, cell: str) -> str | None:
     params = preset.cells()[cell]
     if preset.paper == EDGE:
-        name = server_cell(params["num_experts"])
+        name = server_cell(int(params["num_experts"]))
     else:
         name = expert_cell(preset.experts[0], gate_scale=params["gate_scale"] if preset.scales else None)
     if name == cell:

@@ -32,7 +32,7 @@ class Kinds(NamedTuple):
     """The runs of a paper for two systems. Kinds of runs differ along `axis`."""
 
     axis: str  # the name of what differs between kinds
-    choices: Mapping[str, Mapping[str, Any]]  # parameters of each kind, which change the reading's
+    choices: Mapping[str, Mapping[str, float]]  # parameters of each kind, which change the reading's
     systems: Mapping[str, Callable[[Any], Any]]  # functions of dims, by the ending of the variables' names
     observe: Callable[[Any, Any], Any]  # records task, expert and generalization_error of a round, and more if needed
     at_drive: Callable[[Any, float, float, Any], Any]  # parameters at a kappa and a kappa / lambda, for dims

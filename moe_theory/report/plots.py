@@ -41,7 +41,7 @@ def figure(
     seed: int = 0,
     rounds: int | None = None,
     experts: Sequence[int] | None = None,
-    settings: Mapping[str, Any] | None = None,
+    settings: Mapping[str, float | str] | None = None,
     width: float | str | None = None,
     progress: Progress = automatic,
 ) -> tuple[xr.Dataset, "Figure"]:
@@ -127,7 +127,7 @@ def _plan_figures(
     reading: str | None = None,
     replicates: int | None = None,
     seed: int = 0,
-    settings: Mapping[str, Any] | None = None,
+    settings: Mapping[str, float | str] | None = None,
     rounds: int | None = None,
     experts: Sequence[int] | None = None,
 ) -> list[tuple[FigureSpec, Setup]]:
@@ -147,7 +147,7 @@ def _plan_figures(
     return planned
 
 
-def _reading_of(paper: str, name: str | None, settings: Mapping[str, Any] | None) -> ReadingLike:
+def _reading_of(paper: str, name: str | None, settings: Mapping[str, float | str] | None) -> ReadingLike:
     if paper == OVERVIEW:
         if name is not None or settings:
             subject = "settings are" if name is None else f"reading={name!r} is"

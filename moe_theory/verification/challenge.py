@@ -32,7 +32,7 @@ from moe_theory.runs.workers import num_device_workers
 from moe_theory.verification import registry
 from moe_theory.verification.archive import Keys
 from moe_theory.verification.catalog import matching, statements
-from moe_theory.verification.challenged import SCHEMA, Challenge, Clause, ClauseBound, Flip, Looked
+from moe_theory.verification.challenged import SCHEMA, Challenge, Clause, ClauseBound, Flip, Looked, Values
 from moe_theory.verification.claim import Claim, Experiment, ReadingLike, registered
 from moe_theory.verification.region import FreeAxis, described
 from moe_theory.verification.request import FAMILY_ERROR, check_request, resolve
@@ -612,7 +612,7 @@ class RegionSearch:
         return any(axis.is_built(experiment) for experiment, _ in self.groups)
 
 
-def _values(point: Point) -> dict[str, Any]:
+def _values(point: Point) -> Values:
     return {axis.name: value for axis, value in point}
 
 

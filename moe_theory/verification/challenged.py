@@ -12,7 +12,7 @@ from moe_theory.verification.records import Count, Finite, read_record
 from moe_theory.verification.verdict import FreeQuantity, Status, Verdict, whole_verdict
 
 SCHEMA = "moe-theory/challenge/3"
-Values = dict[str, Any]  # by the name of the free parameter
+Values = dict[str, float | str]  # by the name of the free parameter
 _RELATIONS = {"≤": operator.le, "≥": operator.ge, "=": operator.eq}
 
 
@@ -135,5 +135,5 @@ class Challenge(Shown):
         return flips
 
 
-def placed(setting: Mapping[str, Any]) -> str:
+def placed(setting: Values) -> str:
     return ", ".join(f"{name} = {text_of(value)}" for name, value in setting.items()) or "the recorded point"

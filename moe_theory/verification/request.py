@@ -75,7 +75,7 @@ def check_request(
     error: float | None = None,
     budget: float | None = None,
     module: str | None = None,
-    settings: Mapping[str, Any] | None = None,
+    settings: Mapping[str, float | str] | None = None,
     system: str | Parts | None = None,
 ) -> Request:
     """Return a request's studies before anything runs. Arguments and errors are as in `verify`."""

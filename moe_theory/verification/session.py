@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
-from typing import Any
 
 from moe_theory.core.errors import OWN_CODE
 from moe_theory.runs import Cell, Progress, automatic, quiet, replicate_rounds, shown
@@ -42,7 +41,7 @@ def verify(
     seed: int = 0,
     error: float | None = None,
     budget: float | None = None,
-    settings: Mapping[str, Any] | None = None,
+    settings: Mapping[str, float | str] | None = None,
     system: str | Parts | None = None,
     folder: str | os.PathLike[str] | None = None,
     executor: Executor | None = None,

@@ -29,7 +29,7 @@ class AdjustedReading:
     """
 
     base: ReadingLike
-    settings: Mapping[str, Any]
+    settings: Mapping[str, float | str]
     free: Setting = dataclasses.field(default_factory=dict)  # values that change parameters
     built: Setting = dataclasses.field(default_factory=dict)  # values for which the experiment was built
     own: Variant | None = None  # the user's algorithm
@@ -76,7 +76,7 @@ def adjusted(reading: ReadingLike) -> AdjustedReading:
     return AdjustedReading(reading, {})
 
 
-def name_and_settings(reading: ReadingLike) -> tuple[str, dict[str, Any]]:
+def name_and_settings(reading: ReadingLike) -> tuple[str, dict[str, float | str]]:
     """Return the name of the paper's reading and the values that are set in addition, by name."""
     adjusted_reading = adjusted(reading)
     axes = {**adjusted_reading.built, **adjusted_reading.free}
@@ -84,7 +84,7 @@ def name_and_settings(reading: ReadingLike) -> tuple[str, dict[str, Any]]:
     return adjusted_reading.base.name, {**adjusted_reading.settings, **free}
 
 
-def set_to(group: Group, settings: Mapping[str, Any]) -> list[Group]:
+def set_to(group: Group, settings: Mapping[str, float | str]) -> list[Group]:
     """Return the group with settings, which are numbers or texts, and divided by its claims' free parameters."""
     experiment, reading, claims = group
     by_axes: dict[tuple[FreeAxis, ...], list[Claim]] = {}  # by the free parameters among the settings
@@ -126,7 +126,7 @@ def check_cells(experiment: Experiment, reading: ReadingLike) -> None:
             check_system(cell.system, cell.params)
 
 
-def with_settings(reading: ReadingLike, settings: Mapping[str, Any]) -> ReadingLike:
+def with_settings(reading: ReadingLike, settings: Mapping[str, float | str]) -> ReadingLike:
     """Return the reading with `settings`, which are numbers or texts. Raises: InvalidValueError."""
     defaults = reading.params()
     require_parameters(settings, type(defaults))

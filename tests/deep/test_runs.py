@@ -17,6 +17,7 @@ from moe_theory.deep import datasets, reading, runs
 from moe_theory.deep.params import Dims
 from moe_theory.deep.presets import preset
 from moe_theory.deep.runs import dataset
+from moe_theory.runs.files import digest, plain
 from moe_theory.runs.progress import Progress
 from moe_theory.runs.store import unpack
 
@@ -32,7 +33,8 @@ def plan_of(folder=None, **changes):
 
 
 def key_of(plan, cell, replicate):
-    return runs._key(runs._common_key(plan), cell, replicate, plan.params()[cell])
+    params = plan.params()[cell]._asdict()
+    return digest(plain({**runs._common_key(plan), "cell": cell, "replicate": replicate, "params": params}))
 
 
 def saved(plan, cell, replicate=0):

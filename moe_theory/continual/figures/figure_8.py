@@ -74,7 +74,7 @@ def explored_rounds(data: xr.Dataset) -> int:
     return int(theory.exploration_rounds(DIMS.max_experts, data.attrs["learning_rate"]))
 
 
-def caption_words(data: xr.Dataset) -> dict[str, object]:
+def caption_words(data: xr.Dataset) -> dict[str, float | str]:
     which = "replicate 0; the four thresholds route alike in all of them"
     if data.attrs["share_parting"] > 0:
         number = int(data.replicate)

@@ -114,7 +114,7 @@ def single_expert_errors(pool: Pool, dims: Dims, params: Any, max_load: int) -> 
     return np.concatenate([errors, later_sums / later_loads])
 
 
-def caption_words(data: xr.Dataset) -> Mapping[str, object]:
+def caption_words(data: xr.Dataset) -> Mapping[str, float | str]:
     last = data.attrs["num_rounds"]
     beyond = [str(int(number)) for number in data.experts[data.explored.values > last]]
     return {
