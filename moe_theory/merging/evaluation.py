@@ -56,9 +56,7 @@ SEARCHED = 512  # random weights from which the search for the best merge starts
 ASCENT_STEPS = 80  # steps of this search
 ASCENT_RATE = 0.1  # Adam's step size on the logits of the weights
 REFERENCES = 4  # slots of each seed for which the best merge is searched
-
-
-Variable = tuple[str | tuple[str, str], Any]  # its dimensions and its values
+Variable = tuple[str | tuple[str, str], Any]  # dimensions and values, of a data set
 
 
 class SlotAccuracy(NamedTuple):
