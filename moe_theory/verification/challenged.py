@@ -12,7 +12,7 @@ from moe_theory.verification.records import Count, Finite, read_record
 from moe_theory.verification.verdict import FreeQuantity, Status, Verdict, whole_verdict
 
 SCHEMA = "moe-theory/challenge/3"
-Values = dict[str, float | str]  # by the name of the free parameter
+Values = dict[str, int | float | str]  # by the name of the free parameter
 _RELATIONS = {"≤": operator.le, "≥": operator.ge, "=": operator.eq}
 
 
