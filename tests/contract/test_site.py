@@ -9,8 +9,10 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urljoin, urlsplit
 
+import content
 import pytest
 from gallery import ROOT, entries
+from jinja2 import meta
 from public import page_of, public_names
 from sphinx.cmd.build import build_main
 
@@ -19,6 +21,7 @@ pytestmark = pytest.mark.usefixtures("much_room")
 LOADING = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src", "video": "src"}
 # Tags without an id, a name or an address, such as those of colours in code, which are most of all.
 PLAIN_TAGS = re.compile(r'<(?:span class="[\w -]*"|(?!script|style)\w+)>|</(?!script|style)\w+>')
+GIVEN = {"all", "each", "id", "name", "modules", "paper", "about", "source", "cards", "left"}  # values that pages pass
 NO_RESOURCE = {"canonical", "next", "prev", "alternate", "edit"}  # links in a page's head that load nothing
 
 
@@ -48,6 +51,14 @@ class Site:
 
     folder: Path
     pages: dict[str, Seen]
+
+
+def test_pages_use_only_names_that_exist():
+    """Catches a function that was renamed, which a template still calls, without building the site."""
+    environment = content._TEMPLATES
+    for name in environment.list_templates():
+        parsed = environment.parse(environment.loader.get_source(environment, name)[0])
+        assert meta.find_undeclared_variables(parsed) - environment.globals.keys() <= GIVEN, name
 
 
 @pytest.mark.thorough
